@@ -1,0 +1,42 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// Every target compiles in the Swift 6 language mode; warnings are errors in scripts/test.
+let package = Package(
+    name: "candado",
+    products: [
+        .executable(name: "candado", targets: ["candado"]),
+        .library(name: "FileProtection", targets: ["FileProtection"]),
+    ],
+    targets: [
+        // Floor 0: system libraries and the C shims that macros and variadic functions force.
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CLinux"),
+        // Floor 1
+        .target(name: "SecretMemory", dependencies: ["CLinux"]),
+        .target(name: "LinuxSystem", dependencies: ["CLinux"]),
+        // Floor 2
+        .target(name: "ProtectionModel", dependencies: ["SecretMemory", "LinuxSystem"]),
+        .target(name: "Cryptography", dependencies: ["COpenSSL", "SecretMemory", "ProtectionModel"]),
+        // Floor 3
+        .target(name: "Keybag", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(name: "ProtectedFiles", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        // Floor 5
+        .target(name: "FileProtection", dependencies: ["Keybag", "ProtectedFiles", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(name: "ProtectionAudit", dependencies: ["ProtectedFiles", "ProtectionModel", "LinuxSystem"]),
+        // Floor 6
+        .executableTarget(name: "candado", dependencies: ["FileProtection", "ProtectionAudit"]),
+        // Test support and tests
+        .target(name: "TestSupport", dependencies: ["LinuxSystem", "ProtectionModel", "SecretMemory"], path: "Tests/TestSupport"),
+        .testTarget(name: "SecretMemoryTests", dependencies: ["SecretMemory", "TestSupport"]),
+        .testTarget(name: "LinuxSystemTests", dependencies: ["LinuxSystem", "TestSupport"]),
+        .testTarget(name: "ProtectionModelTests", dependencies: ["ProtectionModel", "TestSupport"]),
+        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "TestSupport"]),
+        .testTarget(name: "KeybagTests", dependencies: ["Keybag", "TestSupport"]),
+        .testTarget(name: "ProtectedFilesTests", dependencies: ["ProtectedFiles", "Keybag", "TestSupport"]),
+        .testTarget(name: "FileProtectionTests", dependencies: ["FileProtection", "TestSupport"]),
+        .testTarget(name: "ProtectionAuditTests", dependencies: ["ProtectionAudit", "FileProtection", "TestSupport"]),
+        .testTarget(name: "CommandLineTests", dependencies: ["TestSupport"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

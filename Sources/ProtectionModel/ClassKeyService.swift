@@ -1,0 +1,74 @@
+/// A file key on loan from the owner of the class keys.
+///
+/// The owner can take it back at any time: a class A loan ends when the lock does. Thread-safe.
+public protocol FileKeyLease: AnyObject, Sendable {
+    /// The class under whose rules the key was lent.
+    var protectionClass: ProtectionClass { get }
+
+    /// Runs `body` with the key. A lock that comes meanwhile waits for `body` or makes it fail; it never lets it run on
+    /// with half-erased bytes, which would seal data under a key that nobody has.
+    ///
+    /// Throws `locked` when the loan has ended. `body` may not keep a copy of the key.
+    func withKey<Result>(_ body: (borrowing FileKey) throws -> Result) throws -> Result
+}
+
+/// A new file key and the record that names it.
+public struct NewFileKey: Sendable {
+    /// The record to store on the file.
+    public let record: KeyRecord
+    /// The key, on loan.
+    public let lease: any FileKeyLease
+
+    /// Joins a record and the loan of its key.
+    public init(record: KeyRecord, lease: any FileKeyLease) {
+        self.record = record
+        self.lease = lease
+    }
+}
+
+/// The one seam between files and class keys: implemented in process by `Keybag`, and over a socket by `AgentClient`.
+/// Class keys never cross it. Thread-safe.
+public protocol ClassKeyService: AnyObject, Sendable {
+    /// The keybag whose class keys these are.
+    var keybagIdentifier: KeybagIdentifier { get }
+
+    /// The class of a new file when neither the caller nor the directory names one.
+    var defaultClass: ProtectionClass { get }
+
+    /// The present lock state.
+    var lockState: LockState { get }
+
+    /// True when a fresh open of a file of this class would succeed now.
+    func canUnwrap(_ protectionClass: ProtectionClass) -> Bool
+
+    /// True when a file of this class could be created now.
+    func canWrap(_ protectionClass: ProtectionClass) -> Bool
+
+    /// Makes a random file key and wraps it under the newest key of a class.
+    ///
+    /// Throws `locked` when the class cannot be wrapped in the present state (DESIGN: the state matrix).
+    func makeFileKey(for protectionClass: ProtectionClass, flags: KeyRecord.Flags) throws(ProtectionError) -> NewFileKey
+
+    /// Opens a record: a trial of its own for every call, whoever else has the file open.
+    ///
+    /// Throws `locked`, `foreignKeybag`, or `damaged(unwrap)` when the wrap does not authenticate.
+    func unwrap(_ record: KeyRecord) throws(ProtectionError) -> any FileKeyLease
+
+    /// Opens a record and wraps the same file key for another class under its newest key. The flags given replace the
+    /// record's. Throws like both halves.
+    func rewrap(
+        _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
+    ) throws(ProtectionError) -> KeyRecord
+
+    /// Events from now on, in order, until the consumer stops.
+    func lockEvents() -> AsyncStream<LockEvent>
+}
+
+extension ClassKeyService {
+    /// Opens several records in one go, each with its own result: one round trip where the service is far away.
+    public func unwrap(_ records: [KeyRecord]) -> [Result<any FileKeyLease, ProtectionError>] {
+        records.map { record in
+            Result { () throws(ProtectionError) -> any FileKeyLease in try self.unwrap(record) }
+        }
+    }
+}
