@@ -53,14 +53,19 @@ public struct ProtectedFileSystem: Sendable {
     func openRegular(
         _ path: FilePath, in directory: Int32, _ options: OpenOptions
     ) throws -> Descriptor {
-        let descriptor: Descriptor
-        do {
-            descriptor = try system.openFile(path, in: directory, options.union([.noFollow, .nonBlocking]))
-        } catch let error where error.errorNumber == ErrorNumber.isDirectory {
-            throw ProtectionError(.unsupported, "this is a directory", cause: error)
-        } catch let error where error.errorNumber == ErrorNumber.noDevice {
-            throw ProtectionError(.unsupported, "this is not a regular file", cause: error)
+        let number: Int32
+        do throws(SystemError) {
+            number = try system.open(path, in: directory, options.union([.noFollow, .nonBlocking]), permissions: 0)
+        } catch {
+            switch error.errorNumber {
+            case ErrorNumber.isDirectory:
+                throw ProtectionError(.unsupported, "this is a directory", cause: error)
+            case ErrorNumber.noDevice:
+                throw ProtectionError(.unsupported, "this is not a regular file", cause: error)
+            default: throw error
+            }
         }
+        let descriptor = Descriptor(number, system)
         switch try system.status(descriptor.number).kind {
         case .regular: return descriptor
         case .directory: throw ProtectionError(.unsupported, "this is a directory")
