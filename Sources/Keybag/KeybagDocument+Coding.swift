@@ -45,16 +45,17 @@ extension KeybagDocument {
         members["classes"] = .object(encodedClasses)
         var slots: [String: CanonicalJSON] = [:]
         switch credential {
-        case .passcode(let slot, let cost):
+        case .passcode(let slot):
             slots["passcode"] = .object([
-                "log_n": .number(UInt64(cost.logN)), "p": .number(UInt64(cost.p)), "r": .number(UInt64(cost.r)),
-                "salt": .text(Hexadecimal.text(slot.salt)), "wrapped": .text(Hexadecimal.text(slot.wrapped)),
+                "log_n": .number(UInt64(slot.cost.logN)), "p": .number(UInt64(slot.cost.p)),
+                "r": .number(UInt64(slot.cost.r)), "salt": .text(Hexadecimal.text(slot.salt)),
+                "wrapped": .text(Hexadecimal.text(slot.wrapped)),
             ])
-        case .device(let slot): slots["device"] = .object(slot.members)
+        case .device(let wrapped): slots["device"] = .object(["wrapped": .text(Hexadecimal.text(wrapped))])
         case nil: break
         }
         if let recovery {
-            slots["recovery"] = .object(recovery.slot.members)
+            slots["recovery"] = .object(["wrapped": .text(Hexadecimal.text(recovery.wrappedUserKey))])
             members["recovery"] = .object([
                 "authentication": .text(Hexadecimal.text(recovery.wrappedAuthenticationKey)),
                 "public": .text(Hexadecimal.text(recovery.publicKey)),
@@ -134,39 +135,36 @@ extension KeybagDocument {
         case (let members?, nil):
             var fields = Fields(members)
             let cost = Scrypt.Cost(
-                logN: UInt8(truncatingIfNeeded: try fields.number("log_n", to: 255)),
-                r: UInt32(try fields.number("r", to: 1 << 31)), p: UInt32(try fields.number("p", to: 1 << 31)))
-            credential = .passcode(try Slot(decoding: &fields), cost)
+                logN: UInt8(try fields.number("log_n", to: 255)), r: UInt32(try fields.number("r", to: 1 << 31)),
+                p: UInt32(try fields.number("p", to: 1 << 31)))
+            credential = .passcode(
+                PasscodeSlot(
+                    salt: try fields.bytes("salt", count: 32), cost: cost,
+                    wrapped: try fields.bytes("wrapped", count: 40)))
+            try fields.end()
         case (nil, let members?):
-            var fields = Fields(members)
-            credential = .device(try Slot(decoding: &fields))
+            credential = .device(wrapped: try Self.decodeWrapped(members))
         case (nil, nil): credential = nil
         default: throw Fields.malformed
         }
         switch (recoverySlot, recoveryFacts) {
         case (let slotMembers?, let members?):
-            var slotFields = Fields(slotMembers)
-            var fields = Fields(members)
+            var facts = Fields(members)
             recovery = Recovery(
-                publicKey: try fields.bytes("public", count: 32),
-                wrappedAuthenticationKey: try fields.bytes("authentication", count: 40),
-                slot: try Slot(decoding: &slotFields))
-            try fields.end()
+                publicKey: try facts.bytes("public", count: 32),
+                wrappedAuthenticationKey: try facts.bytes("authentication", count: 40),
+                wrappedUserKey: try Self.decodeWrapped(slotMembers))
+            try facts.end()
         case (nil, nil): recovery = nil
         default: throw Fields.malformed
         }
     }
-}
 
-extension KeybagDocument.Slot {
-    fileprivate var members: [String: CanonicalJSON] {
-        ["salt": .text(Hexadecimal.text(salt)), "wrapped": .text(Hexadecimal.text(wrapped))]
-    }
-
-    fileprivate init(decoding fields: inout Fields) throws(ProtectionError) {
-        salt = try fields.bytes("salt", count: 32)
-        wrapped = try fields.bytes("wrapped", count: 40)
+    private static func decodeWrapped(_ members: [String: CanonicalJSON]) throws(ProtectionError) -> [UInt8] {
+        var fields = Fields(members)
+        let wrapped = try fields.bytes("wrapped", count: 40)
         try fields.end()
+        return wrapped
     }
 }
 

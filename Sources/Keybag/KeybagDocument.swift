@@ -24,20 +24,21 @@ struct KeybagDocument: Hashable, Sendable {
         var newest: WrappedClassKey? { generations.last }
     }
 
-    /// The user key wrapped under a key that one credential gives.
-    struct Slot: Hashable, Sendable {
+    /// The user key, wrapped under a key that comes from the passcode by scrypt.
+    struct PasscodeSlot: Hashable, Sendable {
         /// 32 random bytes.
         let salt: [UInt8]
+        let cost: Scrypt.Cost
         /// 40 bytes.
         let wrapped: [UInt8]
     }
 
     /// How the user key is had.
     enum Credential: Hashable, Sendable {
-        /// From the passcode, by scrypt.
-        case passcode(Slot, Scrypt.Cost)
-        /// No passcode is set: from the device key alone.
-        case device(Slot)
+        /// With the passcode.
+        case passcode(PasscodeSlot)
+        /// No passcode is set: wrapped under a key from the device key alone, 40 bytes.
+        case device(wrapped: [UInt8])
     }
 
     /// What recovery needs in the keybag.
@@ -46,8 +47,8 @@ struct KeybagDocument: Hashable, Sendable {
         let publicKey: [UInt8]
         /// The key that authenticates recovery capsules, wrapped under the keybag key: 40 bytes.
         let wrappedAuthenticationKey: [UInt8]
-        /// The user key under a key from the recovery key.
-        let slot: Slot
+        /// The user key under a key from the recovery key: 40 bytes.
+        let wrappedUserKey: [UInt8]
     }
 
     /// Ties key records to this keybag.
@@ -90,7 +91,7 @@ struct KeybagDocument: Hashable, Sendable {
             let mayBeMissing = isErased || (keyClass.needsPasscode && !hasPasscode)
             guard keys.generations.isEmpty == mayBeMissing else { return false }
         }
-        if case .passcode(_, let cost) = credential, !PasscodeCost.isAcceptable(cost) { return false }
+        if case .passcode(let slot) = credential, !PasscodeCost.isAcceptable(slot.cost) { return false }
         return !(isErased && recovery != nil)
     }
 }
