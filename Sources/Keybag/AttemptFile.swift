@@ -23,9 +23,9 @@ final class AttemptFile: Sendable {
     }
 
     /// One try that is being made. While it lives nobody else can make one.
-    struct Try: ~Copyable {
+    struct Try: Sendable {
         /// Nil when the file could not be written: then nothing is remembered and nothing erased.
-        fileprivate let file: Descriptor?
+        fileprivate let file: HeldDescriptor?
         /// As it was before the try.
         fileprivate let before: AttemptRecord
         /// As it stands on disk now.
@@ -69,7 +69,7 @@ final class AttemptFile: Sendable {
     /// When the file cannot be written the try is allowed all the same, once in the longest delay.
     func begin(_ warnings: inout [KeybagWarning]) throws(ProtectionError) -> Try {
         var file = openForWriting(&warnings)
-        if file != nil { lock(file!.number) }
+        if let file { lock(file.number) }
         let before = read(file, &warnings)
         let wait = AttemptPolicy.delay(afterTries: before.tries) - elapsed(since: before)
         guard wait <= 0 else {
@@ -96,7 +96,7 @@ final class AttemptFile: Sendable {
     }
 
     /// The passcode was right: nothing is remembered.
-    func succeed(_ attempt: consuming Try) {
+    func succeed(_ attempt: Try) {
         unrecordedTry.withLock { $0 = nil }
         var record = AttemptRecord()
         record.counter = attempt.current.counter
@@ -104,7 +104,7 @@ final class AttemptFile: Sendable {
     }
 
     /// The passcode was wrong. `digest` stands for what it gave.
-    func fail(_ attempt: consuming Try, digest: [UInt8]) -> Verdict {
+    func fail(_ attempt: Try, digest: [UInt8]) -> Verdict {
         guard attempt.file != nil else { return .unrecorded }
         if attempt.before.digests.contains(digest) {
             var record = attempt.before
@@ -118,6 +118,19 @@ final class AttemptFile: Sendable {
         // A failed write leaves an interrupted try, which counts for the delay.
         guard write(&record, to: attempt.file) else { return .unrecorded }
         return .counted(record.wrong)
+    }
+
+    /// Forgets all wrong tries: another credential proved who it is.
+    func reset() {
+        var ignored: [KeybagWarning] = []
+        guard let file = openForWriting(&ignored) else { return }
+        lock(file.number)
+        let before = read(file, &ignored)
+        guard !before.isClean else { return }
+        var record = AttemptRecord()
+        record.counter = before.counter
+        _ = write(&record, to: file)
+        unrecordedTry.withLock { $0 = nil }
     }
 
     /// Completed wrong tries since the last success.
@@ -135,10 +148,10 @@ final class AttemptFile: Sendable {
 
     // MARK: The file
 
-    private func openForWriting(_ warnings: inout [KeybagWarning]) -> Descriptor? {
+    private func openForWriting(_ warnings: inout [KeybagWarning]) -> HeldDescriptor? {
         for _ in 0..<2 {
             do throws(SystemError) {
-                return try system.openFile(path, [.read, .write, .noFollow, .nonBlocking])
+                return HeldDescriptor(try system.openFile(path, [.read, .write, .noFollow, .nonBlocking]))
             } catch {
                 guard error.errorNumber == ENOENT, (try? create()) != nil else { return nil }
                 warnings.append(.attemptFileRebuilt)
@@ -152,7 +165,7 @@ final class AttemptFile: Sendable {
         _ = try? system.lock(file, .exclusive, start: 0, count: Int64(AttemptRecord.fileSize), wait: true)
     }
 
-    private func read(_ file: borrowing Descriptor?, _ warnings: inout [KeybagWarning]) -> AttemptRecord {
+    private func read(_ file: HeldDescriptor?, _ warnings: inout [KeybagWarning]) -> AttemptRecord {
         var bytes = [UInt8](repeating: 0, count: AttemptRecord.fileSize)
         let count = bytes.withUnsafeMutableBytes { buffer -> Int? in
             if let number = file?.number { return try? system.readFully(number, into: buffer, at: 0) }
@@ -169,7 +182,7 @@ final class AttemptFile: Sendable {
     }
 
     /// Writes to the slot that does not hold the newest record, durably. False when that cannot be done.
-    private func write(_ record: inout AttemptRecord, to file: borrowing Descriptor?) -> Bool {
+    private func write(_ record: inout AttemptRecord, to file: HeldDescriptor?) -> Bool {
         guard let number = file?.number else { return false }
         record.counter &+= 1
         let offset = Int64(record.counter % 2) * Int64(AttemptRecord.slotSize)

@@ -52,21 +52,24 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
     }
 
     public func load(for keybag: KeybagIdentifier) throws(ProtectionError) -> LoadedDeviceKey {
-        let first = read(Self.names[0], keybag)
         let second = read(Self.names[1], keybag)
-        switch (consume first, consume second) {
-        case (.good(let key), .good(let other)):
-            return LoadedDeviceKey(key: key, isCopyDamaged: !key.bytes.equals(other.bytes))
-        case (.good(let key), .bad), (.bad, .good(let key)):
-            return LoadedDeviceKey(key: key, isCopyDamaged: true)
-        case (.bad(let error), .bad(let other)):
-            if case .system(ENOENT) = error.code, case .system(ENOENT) = other.code {
-                throw ProtectionError(
-                    .damaged(.deviceKey), "the device key is gone: without it only a recovery key helps",
-                    path: path(Self.names[0], keybag))
+        switch read(Self.names[0], keybag) {
+        case .good(let key):
+            let isSame = if case .good(let other) = second { key.bytes.equals(other.bytes) } else { false }
+            return LoadedDeviceKey(key: key, isCopyDamaged: !isSame)
+        case .bad(let error):
+            switch consume second {
+            case .good(let key):
+                return LoadedDeviceKey(key: key, isCopyDamaged: true)
+            case .bad(let other):
+                if case .system(ENOENT) = error.code, case .system(ENOENT) = other.code {
+                    throw ProtectionError(
+                        .damaged(.deviceKey), "the device key is gone: without it only a recovery key helps",
+                        path: path(Self.names[0], keybag))
+                }
+                if case .system(ENOENT) = error.code { throw other }
+                throw error
             }
-            if case .system(ENOENT) = error.code { throw other }
-            throw error
         }
     }
 
@@ -129,7 +132,7 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
         do throws(ProtectionError) {
             var file = try translatingErrors { () throws(SecretMemoryError) in try SecretBytes(count: Self.fileSize) }
             let count = try file.withUnsafeMutableBytes { (buffer) throws(ProtectionError) -> Int in
-                do {
+                do throws(SystemError) {
                     return try SafeFile.read(path, into: buffer, ownerOnly: true, system)
                 } catch let error where error.errorNumber == EFBIG {
                     return 0

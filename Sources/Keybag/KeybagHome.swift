@@ -19,9 +19,8 @@ public struct KeybagHome: Hashable, Sendable {
 
     /// A home in a directory of its own: state in `state`, socket in `run` below it.
     public init(directory: FilePath) {
-        self.directory = directory
-        self.socketDirectory = directory.appending("run")
-        self.state = .fixed(directory.appending("state"))
+        self.init(
+            directory: directory, socketDirectory: directory.appending("run"), state: .fixed(directory.appending("state")))
     }
 
     /// The home that the environment names: `CANDADO_HOME` like an explicit directory; else `XDG_DATA_HOME` (default
@@ -44,13 +43,19 @@ public struct KeybagHome: Hashable, Sendable {
             }
             return home.appending(fallback)
         }
-        self.directory = try base("XDG_DATA_HOME", ".local/share").appending("candado")
-        self.state = .byIdentifier(try base("XDG_STATE_HOME", ".local/state").appending("candado"))
+        var socketDirectory: FilePath?
         if let value = environment["XDG_RUNTIME_DIR"], let path = FilePath(value), path.isAbsolute {
-            self.socketDirectory = path.appending("candado")
-        } else {
-            self.socketDirectory = nil
+            socketDirectory = path.appending("candado")
         }
+        self.init(
+            directory: try base("XDG_DATA_HOME", ".local/share").appending("candado"), socketDirectory: socketDirectory,
+            state: .byIdentifier(try base("XDG_STATE_HOME", ".local/state").appending("candado")))
+    }
+
+    private init(directory: FilePath, socketDirectory: FilePath?, state: State) {
+        self.directory = directory
+        self.socketDirectory = socketDirectory
+        self.state = state
     }
 
     /// The directory of the device key and the attempt file of one keybag.
