@@ -100,6 +100,7 @@ extension ProtectedFileSystem {
             staged.descriptor.number, access: old.status.accessTime, modification: old.status.modificationTime)
         try system.synchronize(staged.descriptor.number, dataOnly: false)
         try old.checkUnchanged(name, in: parent.number, system)
+        try PendingConversion.guardTemporaryName(of: staged.descriptor.number, system)
         try staged.publish(as: name, replacing: .allowed)
         try system.synchronize(parent.number, dataOnly: false)
         return ClassChange(changed: true, from: oldClass, to: wanted)

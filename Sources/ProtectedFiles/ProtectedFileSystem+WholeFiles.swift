@@ -39,6 +39,7 @@ extension ProtectedFileSystem {
         if let old { try old.copyOwnership(to: staged.descriptor.number, system) }
         try system.synchronize(staged.descriptor.number, dataOnly: false)
         try old?.checkUnchanged(path.lastComponent, in: parent.number, system)
+        try PendingConversion.guardTemporaryName(of: staged.descriptor.number, system)
         try staged.publish(as: path.lastComponent, replacing: old == nil ? .forbidden : .allowed)
         try system.synchronize(parent.number, dataOnly: false)
         return (length, wanted)
