@@ -50,7 +50,8 @@ public final class InterceptedSystemCalls: SystemCalls {
         let descriptor = try base.open(path, in: directory, options, permissions: permissions)
         observe(call, Int(descriptor))
         if case .failAfterwards(let number) = decision {
-            // Nobody would close it.
+            // Nobody else would close it.
+            observe(SystemCallDescription(.close, descriptor: descriptor), 0)
             try? base.close(descriptor)
             throw call.failure(number)
         }
@@ -174,6 +175,13 @@ public final class InterceptedSystemCalls: SystemCalls {
             .lock, descriptor: descriptor, offset: start, count: count, lock: lock, waits: wait)
         return try run(call) { (_) throws(SystemError) in
             try base.lock(descriptor, lock, start: start, count: count, wait: wait)
+        }
+    }
+
+    public func isLocked(_ descriptor: Int32, start: Int64, count: Int64) throws(SystemError) -> Bool {
+        let call = SystemCallDescription(.isLocked, descriptor: descriptor, offset: start, count: count)
+        return try run(call) { (_) throws(SystemError) in
+            try base.isLocked(descriptor, start: start, count: count)
         }
     }
 
