@@ -15,7 +15,8 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
     /// For constants. A NUL ends the path there.
     public init(stringLiteral value: String) { self.bytes = Array(value.utf8.prefix { $0 != 0 }) }
 
-    private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+    /// For bytes that are known to hold no NUL.
+    init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
     /// The current directory, `.`.
     public static let current: FilePath = "."
@@ -91,13 +92,16 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
         FilePath(unchecked: bytes + suffix.withUTF8Buffer { Array($0) })
     }
 
-    /// Runs `body` with a NUL-terminated C string.
+    /// Runs `body` with a NUL-terminated C string, which lives only until it returns.
     public func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) { buffer in
-            for (index, byte) in bytes.enumerated() { buffer[index] = CChar(bitPattern: byte) }
-            buffer[bytes.count] = 0
-            guard let base = buffer.baseAddress else { return "".withCString(body) }
-            return body(UnsafePointer(base))
+        bytes.withUnsafeBytes { source in
+            withUnsafeTemporaryAllocation(byteCount: source.count + 1, alignment: 1) { buffer in
+                buffer.copyMemory(from: source)
+                buffer[source.count] = 0
+                let text = buffer.bindMemory(to: CChar.self)
+                guard let base = text.baseAddress else { return "".withCString(body) }
+                return body(UnsafePointer(base))
+            }
         }
     }
 

@@ -105,9 +105,19 @@ public protocol SystemCalls: AnyObject, Sendable {
     func attribute(_ name: String, of descriptor: Int32) throws(SystemError) -> [UInt8]?
     /// The same by path, never through a symbolic link.
     func attribute(_ name: String, of path: FilePath, in directory: Int32) throws(SystemError) -> [UInt8]?
+    /// The same into the caller's buffer, for walks over many files: the number of bytes of the value, or nil when the
+    /// file has none of that name. Throws `ERANGE` when the buffer is too small.
+    func attribute(
+        _ name: String, of path: FilePath, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int?
+    /// The same of an open file.
+    func attribute(
+        _ name: String, of descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int?
     func setAttribute(_ name: String, of descriptor: Int32, to value: [UInt8], replacing: Replacement) throws(SystemError)
-    /// Removing what is not there is no error.
+    /// Removing what is not there is no error. The descriptor must not be `O_PATH`.
     func removeAttribute(_ name: String, of descriptor: Int32) throws(SystemError)
+    /// Throws `EILSEQ` when a name is not UTF-8: to pass over it would be to lose it.
     func attributeNames(of descriptor: Int32) throws(SystemError) -> [String]
     func changeOwner(_ descriptor: Int32, owner: UInt32, group: UInt32) throws(SystemError)
     func changePermissions(_ descriptor: Int32, to permissions: UInt32) throws(SystemError)
@@ -117,14 +127,13 @@ public protocol SystemCalls: AnyObject, Sendable {
     func lock(
         _ descriptor: Int32, _ lock: RangeLock, start: Int64, count: Int64, wait: Bool
     ) throws(SystemError) -> Bool
+    /// Whether another open file description holds a lock of any kind on these bytes now (`F_OFD_GETLK`).
+    func isLocked(_ descriptor: Int32, start: Int64, count: Int64) throws(SystemError) -> Bool
     /// Takes a read lease on a file opened for reading only. Throws `EAGAIN` when somebody has it open for writing,
     /// `EACCES`, `EINVAL` or `EOPNOTSUPP` where leases do not work. The breaking signal is turned off.
     func takeReadLease(_ descriptor: Int32) throws(SystemError)
     func leaseState(_ descriptor: Int32) throws(SystemError) -> LeaseState
     func dropLease(_ descriptor: Int32) throws(SystemError)
-    /// Copies permissions in access control lists and the extended attributes that the system's own policy
-    /// (`libattr`, /etc/xattr.conf) lets copies have, except those named.
-    func copyAttributes(from source: Int32, to target: Int32, except names: [String]) throws(SystemError)
     /// The magic number of the file system (`statfs` `f_type`) and its free bytes for this user.
     func fileSystem(_ descriptor: Int32) throws(SystemError) -> FileSystemStatus
     /// Random bytes of the kernel's generator (`getrandom`).

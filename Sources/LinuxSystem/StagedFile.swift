@@ -1,0 +1,87 @@
+import Glibc
+
+/// A new file beside the one that it will become: written first, named last, so that nobody ever sees half of it.
+///
+/// It has no name at all where the file system can do that (`O_TMPFILE`), else a temporary one. Whatever name it still
+/// has when this value goes away is removed. Only a crash between two calls can leave a temporary name behind; see
+/// ``isTemporaryName(_:)``.
+public struct StagedFile: ~Copyable, Sendable {
+    /// The file, open for reading and writing, empty at first.
+    public let descriptor: Descriptor
+    private let directory: Int32
+    private var temporaryName: FilePath?
+    private var system: any SystemCalls { descriptor.system }
+
+    /// Makes the file in an open directory, which must stay open while this value lives.
+    ///
+    /// `unnamed` false leaves `O_TMPFILE` aside, so that tests can run that branch on any file system.
+    public init(
+        in directory: Int32, permissions: UInt32 = 0o600, unnamed: Bool = true, _ system: any SystemCalls
+    ) throws(SystemError) {
+        self.directory = directory
+        if unnamed {
+            do {
+                descriptor = try system.openFile(
+                    .current, in: directory, [.read, .write, .unnamed], permissions: permissions)
+                temporaryName = nil
+                return
+            } catch let error where [EOPNOTSUPP, EISDIR, EINVAL, ENOSYS].contains(error.errorNumber) {
+                // This file system has no unnamed files.
+            }
+        }
+        let name = try Self.makeTemporaryName(system)
+        descriptor = try system.openFile(
+            name, in: directory, [.read, .write, .create, .exclusive, .noFollow], permissions: permissions)
+        temporaryName = name
+    }
+
+    /// Gives the file its name. `replacing` is `.allowed` to replace what is there, or `.forbidden` to fail with
+    /// `EEXIST` then. The name is durable only after an `fsync` of the directory, and the content only when it was
+    /// synchronised before this call.
+    public consuming func publish(as name: FilePath, replacing: Replacement) throws(SystemError) {
+        guard let temporary = temporaryName else {
+            if replacing == .forbidden {
+                try system.link(descriptor.number, to: name, in: directory)
+                return
+            }
+            // A link never replaces a name: it takes a temporary one, and a rename.
+            let fresh = try Self.makeTemporaryName(system)
+            try system.link(descriptor.number, to: fresh, in: directory)
+            temporaryName = fresh
+            try system.rename(fresh, in: directory, to: name, in: directory, replacing: .allowed)
+            temporaryName = nil
+            return
+        }
+        do {
+            try system.rename(temporary, in: directory, to: name, in: directory, replacing: replacing)
+        } catch let error
+            where replacing == .forbidden && [EINVAL, ENOSYS, EOPNOTSUPP].contains(error.errorNumber)
+        {
+            // A file system without RENAME_NOREPLACE: a link does not overwrite either. The temporary name goes in deinit.
+            try system.link(descriptor.number, to: name, in: directory)
+            return
+        }
+        temporaryName = nil
+    }
+
+    deinit {
+        if let temporaryName { try? descriptor.system.unlink(temporaryName, in: directory) }
+    }
+
+    /// What every temporary name begins with.
+    public static let temporaryPrefix = Array(".candado-tmp-".utf8)
+
+    /// Whether a name is one that a crash may have left behind.
+    public static func isTemporaryName(_ name: FilePath) -> Bool {
+        name.bytes.count == temporaryPrefix.count + 16 && name.bytes.starts(with: temporaryPrefix)
+    }
+
+    /// 64 random bits: a clash is no case worth code, and `O_EXCL` and `linkat` fail on one.
+    private static func makeTemporaryName(_ system: any SystemCalls) throws(SystemError) -> FilePath {
+        var random: UInt64 = 0
+        try withUnsafeMutableBytes(of: &random) { (buffer) throws(SystemError) in try system.random(into: buffer) }
+        let digits = Array("0123456789abcdef".utf8)
+        let suffix = (0..<16).map { digits[Int((random >> (4 * UInt64($0))) & 15)] }
+        return FilePath(unchecked: temporaryPrefix + suffix)
+    }
+}
