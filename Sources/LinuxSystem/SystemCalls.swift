@@ -106,7 +106,7 @@ public protocol SystemCalls: AnyObject, Sendable {
     /// The same by path, never through a symbolic link.
     func attribute(_ name: String, of path: FilePath, in directory: Int32) throws(SystemError) -> [UInt8]?
     /// The same into the caller's buffer, for walks over many files: the number of bytes of the value, or nil when the
-    /// file has none of that name. Throws `ERANGE` when the buffer is too small.
+    /// file has none of that name. Throws `ERANGE` when the buffer is too small; an empty one asks for the length alone.
     func attribute(
         _ name: String, of path: FilePath, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> Int?
