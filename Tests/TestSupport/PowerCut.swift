@@ -61,7 +61,7 @@ public struct PowerCutReport: Sendable, CustomStringConvertible {
 /// Cuts the power at every point of a recording, in every way that is modelled, and lets a check look at what is left.
 ///
 /// After the first N operations: what an `fsync`, `fdatasync` or `syncfs` among them covers is on the disk. Of the
-/// rest, any subset is (see ``CrashModel``), and a write may be there in part, in whole sectors of 512 bytes. `fsync` of
+/// rest, any subset is (see ``CrashModel``), and a write may be there in part: whole sectors of 512 bytes. `fsync` of
 /// a file covers its content, size, attributes and permissions; `fdatasync` only content and size, since ext4 does not
 /// promise more; `fsync` of a directory covers the names in it. A name does not come with the content of its file.
 public struct PowerCut: Sendable {
