@@ -133,8 +133,8 @@ public enum KeySchedule {
 
     // MARK: From a class key
 
-    /// The key that wraps one file key of class A, C or D. `recordPrefix` is the record's first 20 bytes, so that none of
-    /// them can be changed without the unwrap failing.
+    /// The key that wraps one file key of class A, C or D. `recordPrefix` is the record's first 20 bytes, so that none
+    /// of them can be changed without the unwrap failing.
     public static func fileWrappingKey(
         classKey: borrowing SecretBytes, recordPrefix: [UInt8]
     ) throws(CryptographyError) -> SecretBytes {
