@@ -92,6 +92,15 @@ int candado_lock_range(int descriptor, int type, int64_t start, int64_t count, i
     return fcntl(descriptor, wait ? F_OFD_SETLKW : F_OFD_SETLK, &range);
 }
 
+int candado_range_is_locked(int descriptor, int64_t start, int64_t count)
+{
+    // Asking for an exclusive lock finds shared ones too, and asking needs no right to write.
+    struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = count, .l_pid = 0 };
+    if (fcntl(descriptor, F_OFD_GETLK, &range) != 0)
+        return -1;
+    return range.l_type != F_UNLCK;
+}
+
 int candado_take_read_lease(int descriptor) {
     // The signal that tells of a breaker is SIGIO unless set, and SIGIO ends the process. SIGURG is ignored by default.
     if (fcntl(descriptor, F_SETSIG, SIGURG) == -1) return -1;

@@ -177,6 +177,13 @@ public final class InterceptedSystemCalls: SystemCalls {
         }
     }
 
+    public func isLocked(_ descriptor: Int32, start: Int64, count: Int64) throws(SystemError) -> Bool {
+        let call = SystemCallDescription(.isLocked, descriptor: descriptor, offset: start, count: count)
+        return try run(call) { (_) throws(SystemError) in
+            try base.isLocked(descriptor, start: start, count: count)
+        }
+    }
+
     public func takeReadLease(_ descriptor: Int32) throws(SystemError) {
         try run(SystemCallDescription(.takeReadLease, descriptor: descriptor)) { () throws(SystemError) in
             try base.takeReadLease(descriptor)

@@ -18,6 +18,10 @@ extension LinuxSystemCalls {
         return true
     }
 
+    public func isLocked(_ descriptor: Int32, start: Int64, count: Int64) throws(SystemError) -> Bool {
+        try checked("fcntl", repeatedWhileInterrupted { candado_range_is_locked(descriptor, start, count) }) == 1
+    }
+
     public func takeReadLease(_ descriptor: Int32) throws(SystemError) {
         try checked("fcntl", repeatedWhileInterrupted { candado_take_read_lease(descriptor) })
     }

@@ -29,6 +29,7 @@ public enum SystemOperation: String, Sendable, Hashable, CaseIterable {
     case changePermissions = "fchmod"
     case setTimes = "futimens"
     case lock = "fcntl(F_OFD_SETLK)"
+    case isLocked = "fcntl(F_OFD_GETLK)"
     case takeReadLease = "fcntl(F_SETLEASE, F_RDLCK)"
     case leaseState = "fcntl(F_GETLEASE)"
     case dropLease = "fcntl(F_SETLEASE, F_UNLCK)"

@@ -127,6 +127,8 @@ public protocol SystemCalls: AnyObject, Sendable {
     func lock(
         _ descriptor: Int32, _ lock: RangeLock, start: Int64, count: Int64, wait: Bool
     ) throws(SystemError) -> Bool
+    /// Whether another open file description holds a lock of any kind on these bytes now (`F_OFD_GETLK`).
+    func isLocked(_ descriptor: Int32, start: Int64, count: Int64) throws(SystemError) -> Bool
     /// Takes a read lease on a file opened for reading only. Throws `EAGAIN` when somebody has it open for writing,
     /// `EACCES`, `EINVAL` or `EOPNOTSUPP` where leases do not work. The breaking signal is turned off.
     func takeReadLease(_ descriptor: Int32) throws(SystemError)

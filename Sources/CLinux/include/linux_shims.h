@@ -35,6 +35,8 @@ int candado_attribute_policy(const char *name);
 
 // Open-file-description locks; type is F_RDLCK, F_WRLCK or F_UNLCK.
 int candado_lock_range(int descriptor, int type, int64_t start, int64_t count, int wait);
+// 1 when another open file holds any lock in the range, 0 when none does.
+int candado_range_is_locked(int descriptor, int64_t start, int64_t count);
 // A read lease whose breaking signal is one that is ignored by default.
 int candado_take_read_lease(int descriptor);
 // F_RDLCK while the lease is held.

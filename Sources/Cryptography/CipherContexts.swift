@@ -1,0 +1,79 @@
+import COpenSSL
+import SecretMemory
+import Synchronization
+
+/// Cipher contexts and the room for nonces, for one user at a time.
+///
+/// A keyed context holds its key in the ordinary heap, so they are reset when the user is done: what waits in the pool
+/// holds no key. They are pooled because making them costs as much as using them.
+final class CipherContexts: @unchecked Sendable {
+    /// For AES-256-ECB.
+    let block: OpaquePointer
+    /// For AES-256-GCM.
+    let stream: OpaquePointer
+    /// Random bytes that no nonce was made of yet.
+    private var random = [UInt8](repeating: 0, count: CipherContexts.randomCapacity)
+    private var randomUsed = CipherContexts.randomCapacity
+    private let process: UInt
+
+    /// A system call for each nonce would cost a fifth of sealing a chunk.
+    private static let randomCapacity = 1008
+
+    private init() throws(CryptographyError) {
+        guard let block = EVP_CIPHER_CTX_new() else { throw .library(Library.errorText()) }
+        guard let stream = EVP_CIPHER_CTX_new() else {
+            EVP_CIPHER_CTX_free(block)
+            throw .library(Library.errorText())
+        }
+        self.block = block
+        self.stream = stream
+        self.process = SecretMemory.processToken
+    }
+
+    deinit {
+        EVP_CIPHER_CTX_free(block)
+        EVP_CIPHER_CTX_free(stream)
+    }
+
+    /// Writes fresh random bytes, at most ``randomCapacity``.
+    func takeRandom(into target: UnsafeMutableRawBufferPointer) throws(CryptographyError) {
+        if randomUsed + target.count > random.count {
+            do {
+                try random.withMutableBytes { (buffer) throws(SecretMemoryError) in try SystemRandom.fill(buffer) }
+            } catch {
+                throw .secretMemory(error)
+            }
+            randomUsed = 0
+        }
+        random.withUnsafeBytes { buffer in
+            target.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[randomUsed..<(randomUsed + target.count)]))
+        }
+        randomUsed += target.count
+    }
+
+    // MARK: The pool
+
+    private static let pool = Mutex<[CipherContexts]>([])
+    private static let poolLimit = 64
+
+    static func take() throws(CryptographyError) -> CipherContexts {
+        // A forked child inherits the pool, and with it random bytes that its parent will use: it takes none of them.
+        let process = SecretMemory.processToken
+        let pooled: CipherContexts? = pool.withLock { pool in
+            while let last = pool.popLast() {
+                if last.process == process { return last }
+            }
+            return nil
+        }
+        if let pooled { return pooled }
+        return try CipherContexts()
+    }
+
+    static func give(_ contexts: CipherContexts) {
+        EVP_CIPHER_CTX_reset(contexts.block)
+        EVP_CIPHER_CTX_reset(contexts.stream)
+        pool.withLock { pool in
+            if pool.count < poolLimit { pool.append(contexts) }
+        }
+    }
+}

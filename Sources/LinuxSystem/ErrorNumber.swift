@@ -1,0 +1,31 @@
+import Glibc
+
+/// The `errno` values that code above this floor decides by, under names that say what they mean.
+public enum ErrorNumber {
+    public static let notPermitted = EPERM
+    public static let noEntry = ENOENT
+    public static let accessDenied = EACCES
+    public static let exists = EEXIST
+    public static let notDirectory = ENOTDIR
+    public static let isDirectory = EISDIR
+    public static let invalidArgument = EINVAL
+    public static let fileTooLarge = EFBIG
+    public static let noSpace = ENOSPC
+    public static let quotaExceeded = EDQUOT
+    public static let readOnlyFileSystem = EROFS
+    public static let tooManyLinks = ELOOP
+    public static let notSupported = EOPNOTSUPP
+    public static let noLocks = ENOLCK
+    public static let wouldBlock = EAGAIN
+    public static let badDescriptor = EBADF
+    public static let inputOutput = EIO
+    public static let rangeTooLarge = E2BIG
+    public static let tooBig = ERANGE
+    public static let noDevice = ENXIO
+    public static let crossDevice = EXDEV
+    public static let badMessage = EBADMSG
+    public static let requiredKeyNotAvailable = ENOKEY
+    public static let cancelled = ECANCELED
+    public static let noMemory = ENOMEM
+    public static let busy = EBUSY
+}

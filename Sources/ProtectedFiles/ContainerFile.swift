@@ -1,0 +1,188 @@
+import Cryptography
+import LinuxSystem
+import ProtectionModel
+
+/// An open container: the state behind a handle. Not thread-safe; ``ProtectedFile`` puts it behind a lock.
+///
+/// Readers take no lock. What they read may be in the middle of a change by another process; then it does not
+/// authenticate, and they read again under the shared lock before they call it damaged. Writers hold the exclusive lock
+/// for the whole of an operation (`docs/formats/container.md`, section "Several processes").
+struct ContainerFile: ~Copyable {
+    let descriptor: Descriptor
+    let service: any ClassKeyService
+    let canWrite: Bool
+    /// The record under which the key was lent.
+    var record: KeyRecord
+    var lease: any FileKeyLease
+    var view: ContainerView
+    /// True when this handle has written since the last time that everything was durable.
+    var hasUnsynced = false
+    /// True once this handle has written anything.
+    var hasWritten = false
+    /// Bytes written directly to new places since the last sync.
+    var unsyncedBytes: UInt64 = 0
+
+    var system: any SystemCalls { descriptor.system }
+
+    /// A key record other than the one under which the key was lent counts now.
+    struct RecordChanged: Error { let record: KeyRecord }
+    /// Something does not authenticate: damage, or a change by somebody else that is under way.
+    struct Unsettled: Error { let reason: ProtectionError }
+
+    init(
+        _ descriptor: consuming Descriptor, service: any ClassKeyService, canWrite: Bool, record: KeyRecord,
+        lease: any FileKeyLease, view: ContainerView
+    ) {
+        self.descriptor = descriptor
+        self.service = service
+        self.canWrite = canWrite
+        self.record = record
+        self.lease = lease
+        self.view = view
+    }
+
+    /// Runs an operation with the file key: once more when the class was changed under way, and once more under the
+    /// shared lock when something did not authenticate.
+    mutating func reading<Result>(
+        _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
+    ) throws -> Result {
+        do {
+            return try withCipher { file, cipher in
+                try file.refresh(&cipher)
+                return try body(&file, &cipher)
+            }
+        } catch is Unsettled {
+            return try ContainerLock.shared.holding(descriptor.number, system, file: &self) { file in
+                do {
+                    return try file.withCipher { file, cipher in
+                        file.view.slots = []
+                        try file.refresh(&cipher)
+                        return try body(&file, &cipher)
+                    }
+                } catch let unsettled as Unsettled {
+                    throw unsettled.reason
+                }
+            }
+        }
+    }
+
+    /// Runs an operation that changes the container, under the exclusive lock.
+    mutating func writing<Result>(
+        _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
+    ) throws -> Result {
+        try ContainerLock.exclusive.holding(descriptor.number, system, file: &self) { file in
+            do {
+                return try file.withCipher { file, cipher in
+                    try file.refresh(&cipher)
+                    return try body(&file, &cipher)
+                }
+            } catch let unsettled as Unsettled {
+                throw unsettled.reason
+            }
+        }
+    }
+
+    /// Lends the key to `body` in the form of a cipher that is gone when it returns.
+    private mutating func withCipher<Result>(
+        _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
+    ) throws -> Result {
+        for _ in 0..<3 {
+            do {
+                let lease = self.lease
+                return try lease.withKey { key in
+                    var cipher = try ChunkCipher(key: key.bytes)
+                    return try body(&self, &cipher)
+                }
+            } catch let change as RecordChanged {
+                try adopt(change.record)
+            }
+        }
+        throw ProtectionError(.busy, "the file's class keeps changing")
+    }
+
+    /// Follows a change of class made through another handle. A handle of a class whose key outlives the lock keeps its
+    /// loan; one that has become class A gives it up, so that the lock rule holds for it too.
+    private mutating func adopt(_ record: KeyRecord) throws(ProtectionError) {
+        do {
+            lease = try service.unwrap(record)
+        } catch {
+            guard case .locked = error.code, record.protectionClass != .complete else { throw error }
+        }
+        self.record = record
+    }
+
+    // MARK: - The header and the log
+
+    /// Reads the header slots again, and what was added to the log.
+    mutating func refresh(_ cipher: inout ChunkCipher) throws {
+        var slots = [UInt8](repeating: 0, count: ContainerGeometry.slotsSize)
+        let count = try slots.withUnsafeMutableBytes { buffer in
+            try system.readFully(descriptor.number, into: buffer, at: 0)
+        }
+        guard count == ContainerGeometry.slotsSize else {
+            throw Unsettled(reason: ProtectionError(.damaged(.header), "the container is cut short inside its header"))
+        }
+        if slots != view.slots {
+            view = try Self.authenticView(slots, &cipher)
+            if view.header.record != record {
+                let changed = view.header.record
+                view.slots = []
+                throw RecordChanged(record: changed)
+            }
+        }
+        if view.header.log != nil { try readLog(&cipher) }
+    }
+
+    /// The newest slot that a holder of this key wrote. Throws ``Unsettled`` when there is none.
+    static func authenticView(_ slots: [UInt8], _ cipher: inout ChunkCipher) throws -> ContainerView {
+        var candidates: [(slot: Int, header: ContainerHeader)] = []
+        var reason = ProtectionError(.damaged(.header), "neither header of the container authenticates")
+        for slot in 0..<2 {
+            do {
+                let header = try slots.withUnsafeBytes { bytes throws(ProtectionError) in
+                    try ContainerHeader(decoding: Self.slot(slot, of: bytes))
+                }
+                candidates.append((slot, header))
+            } catch {
+                if error.code == .needsNewerVersion { reason = error }
+            }
+        }
+        if reason.code == .needsNewerVersion { throw reason }
+        candidates.sort { $0.header.counter > $1.header.counter }
+        for candidate in candidates {
+            do {
+                try slots.withUnsafeBytes { bytes in
+                    try ContainerHeader.authenticate(Self.slot(candidate.slot, of: bytes), &cipher)
+                }
+                return ContainerView(slots: slots, currentSlot: candidate.slot, header: candidate.header)
+            } catch CryptographyError.authenticationFailed {
+                continue
+            }
+        }
+        throw Unsettled(reason: reason)
+    }
+
+    static func slot(_ index: Int, of bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let start = index * ContainerGeometry.slotSize
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<(start + ContainerGeometry.slotSize)])
+    }
+
+    /// Writes a header into the slot that does not count now. Everything else about it is the caller's.
+    mutating func writeHeader(_ header: ContainerHeader, _ cipher: inout ChunkCipher) throws {
+        var header = header
+        header.counter = view.header.counter + 1
+        let target = 1 - view.currentSlot
+        var slot = [UInt8](repeating: 0, count: ContainerGeometry.slotSize)
+        try slot.withUnsafeMutableBytes { try header.encode(into: $0, &cipher) }
+        try slot.withUnsafeBytes {
+            try system.writeFully(
+                descriptor.number, $0, at: Int64(target * ContainerGeometry.slotSize))
+        }
+        let start = target * ContainerGeometry.slotSize
+        view.slots.replaceSubrange(start..<(start + ContainerGeometry.slotSize), with: slot)
+        view.currentSlot = target
+        view.header = header
+        hasUnsynced = true
+        hasWritten = true
+    }
+}

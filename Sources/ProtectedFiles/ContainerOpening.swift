@@ -1,0 +1,107 @@
+import Cryptography
+import LinuxSystem
+import ProtectionModel
+
+/// Finds the record that counts, borrows its key and proves the header with it.
+enum ContainerOpening {
+    /// What was found, ready for a ``ContainerFile``.
+    struct Found {
+        let record: KeyRecord
+        let place: RecordPlace
+        let lease: any FileKeyLease
+        let view: ContainerView
+    }
+
+    /// Opens the key record of an open file.
+    ///
+    /// Of two good copies that differ, the one that counts more and opens this very container is taken. A locked one
+    /// ends the search: a weaker copy is never tried because of the lock.
+    static func find(
+        _ descriptor: Int32, _ service: any ClassKeyService, _ system: any SystemCalls
+    ) throws -> Found {
+        let stored = try StoredRecord(descriptor, system)
+        var failure: ProtectionError?
+        for candidate in try stored.candidates() {
+            let lease: any FileKeyLease
+            do throws(ProtectionError) {
+                lease = try service.unwrap(candidate.record)
+            } catch {
+                switch error.code {
+                case .damaged(.unwrap), .foreignKeybag:
+                    failure = failure ?? error
+                    continue
+                default:
+                    throw error
+                }
+            }
+            do {
+                let view = try lease.withKey { key in
+                    var cipher = try ChunkCipher(key: key.bytes)
+                    return try ContainerFile.authenticView(Self.padded(stored.slots), &cipher)
+                }
+                return Found(record: candidate.record, place: candidate.place, lease: lease, view: view)
+            } catch let unsettled as ContainerFile.Unsettled {
+                failure = failure ?? unsettled.reason
+            }
+        }
+        throw failure ?? ProtectionError(.damaged(.header), "no key record opens the container")
+    }
+
+    private static func padded(_ slots: [UInt8]) -> [UInt8] {
+        slots + [UInt8](repeating: 0, count: ContainerGeometry.slotsSize - slots.count)
+    }
+
+    /// Opens a container by descriptor, and settles what a crash left.
+    static func open(
+        _ descriptor: consuming Descriptor, canWrite: Bool, _ service: any ClassKeyService
+    ) throws -> (ContainerFile, RecordPlace) {
+        let system = descriptor.system
+        let number = descriptor.number
+        let found = try settled(number, system) { try find(number, service, system) }
+        var file = ContainerFile(
+            descriptor, service: service, canWrite: canWrite, record: found.view.header.record, lease: found.lease,
+            view: found.view)
+        let somebodyWrites = try system.isLocked(number, start: ContainerLock.presenceByte, count: 1)
+        if canWrite {
+            do {
+                _ = try system.lock(number, .shared, start: ContainerLock.presenceByte, count: 1, wait: true)
+            } catch {
+                throw ProtectionError(.unsupported, "file locks do not work on this file system", cause: error)
+            }
+        }
+        if !somebodyWrites {
+            // Nobody alive has unsynced content here, so what does not authenticate behind the synced length was lost
+            // in a crash.
+            if canWrite {
+                try file.writing { file, cipher in
+                    if file.view.header.log != nil || file.view.header.syncedLength < file.view.length {
+                        try file.recover(&cipher)
+                    }
+                }
+            } else {
+                file.clippedLength = try file.reading { file, cipher in
+                    guard file.view.header.syncedLength < file.view.length else { return nil }
+                    let whole = try file.lengthOfWholeChunks(&cipher)
+                    return whole < file.view.length ? whole : nil
+                }
+            }
+        }
+        return (file, found.place)
+    }
+
+    /// Tries once without a lock, and once more under the shared lock when somebody may be in the middle of a change.
+    private static func settled<Result>(
+        _ descriptor: Int32, _ system: any SystemCalls, _ body: () throws -> Result
+    ) throws -> Result {
+        do {
+            return try body()
+        } catch let error as ProtectionError {
+            guard case .damaged = error.code,
+                (try? system.lock(descriptor, .shared, start: ContainerLock.changeByte, count: 1, wait: true)) == true
+            else { throw error }
+            let outcome = Swift.Result { try body() }
+            _ = try system.lock(descriptor, .none, start: ContainerLock.changeByte, count: 1, wait: false)
+            return try outcome.get()
+        }
+    }
+}

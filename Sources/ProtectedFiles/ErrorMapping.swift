@@ -1,0 +1,62 @@
+import Cryptography
+import LinuxSystem
+import ProtectionModel
+import SecretMemory
+
+extension ProtectionError {
+    /// Any error of the floors below as a `ProtectionError`, with the original as its cause and a path where there is
+    /// one. The only place of this module where errors change their type.
+    static func from(_ error: any Error, at path: FilePath? = nil) -> ProtectionError {
+        let mapped: ProtectionError
+        switch error {
+        case let error as ProtectionError:
+            mapped = error
+        case let error as SystemError:
+            mapped = from(error)
+        case let error as ContainerFile.Unsettled:
+            mapped = error.reason
+        case let error as CryptographyError:
+            switch error {
+            case .authenticationFailed:
+                mapped = ProtectionError(.damaged(.chunk), "sealed bytes do not authenticate", cause: error)
+            case .secretMemory:
+                mapped = ProtectionError(.secretMemory, "no memory for secrets", cause: error)
+            default:
+                mapped = ProtectionError(.cryptography, "the cryptographic library failed", cause: error)
+            }
+        case is SecretMemoryError:
+            mapped = ProtectionError(.secretMemory, "no memory for secrets", cause: error)
+        default:
+            mapped = ProtectionError(.system(ErrorNumber.inputOutput), "an unexpected error", cause: error)
+        }
+        return path.map(mapped.at) ?? mapped
+    }
+
+    private static func from(_ error: SystemError) -> ProtectionError {
+        let aboutAttributes = error.call.hasSuffix("xattr") || error.call.hasSuffix("xattrat")
+        switch error.errorNumber {
+        case ErrorNumber.notSupported where aboutAttributes:
+            return ProtectionError(
+                .unsupported, "the file system has no extended attributes of users, which hold the key record",
+                path: error.path, cause: error)
+        case ErrorNumber.noSpace where aboutAttributes, ErrorNumber.rangeTooLarge where aboutAttributes:
+            return ProtectionError(
+                .system(error.errorNumber), "there is no room left for the extended attribute that holds the key record",
+                path: error.path, cause: error)
+        case ErrorNumber.noEntry:
+            return ProtectionError(.system(error.errorNumber), "no such file or directory", path: error.path, cause: error)
+        case ErrorNumber.tooManyLinks:
+            return ProtectionError(
+                .unsupported, "this is a symbolic link, which is not followed", path: error.path, cause: error)
+        default:
+            return ProtectionError(
+                .system(error.errorNumber), "\(error.call) failed: \(SystemErrorText.sentence(error.errorNumber))",
+                path: error.path)
+        }
+    }
+
+    /// Runs `body` and maps what it throws.
+    static func mapping<Result>(at path: FilePath? = nil, _ body: () throws -> Result) throws(ProtectionError) -> Result {
+        do { return try body() } catch { throw from(error, at: path) }
+    }
+}

@@ -1,0 +1,122 @@
+import LinuxSystem
+import ProtectionModel
+
+/// The key record as it is stored with one file: in the attribute, and copied in the container's header.
+struct StoredRecord {
+    /// What the attribute holds.
+    enum Attribute {
+        case missing
+        case good(KeyRecord)
+        case bad(ProtectionError)
+    }
+
+    let attribute: Attribute
+    /// Both header slots as far as the file reaches; empty for an empty file.
+    let slots: [UInt8]
+    /// The slots' record, unproven, of the slot that claims the higher counter.
+    let headerRecord: KeyRecord?
+    /// Why there is no ``headerRecord``.
+    let headerError: ProtectionError?
+    /// True when the file begins like a container.
+    let looksLikeContainer: Bool
+
+    /// Reads both places of an open file.
+    init(_ descriptor: Int32, _ system: any SystemCalls) throws {
+        attribute = try Self.attribute(of: descriptor, system)
+        var slots = [UInt8](repeating: 0, count: ContainerGeometry.slotsSize)
+        let count = try slots.withUnsafeMutableBytes { try system.readFully(descriptor, into: $0, at: 0) }
+        slots.removeSubrange(count...)
+        self.slots = slots
+        var best: ContainerHeader?
+        var error: ProtectionError?
+        var magic = false
+        slots.withUnsafeBytes { bytes in
+            for slot in 0..<2 {
+                let start = slot * ContainerGeometry.slotSize
+                guard start < bytes.count else { continue }
+                let end = min(start + ContainerGeometry.slotSize, bytes.count)
+                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+                guard ContainerHeader.hasMagic(part) else { continue }
+                magic = true
+                do throws(ProtectionError) {
+                    let header = try ContainerHeader(decoding: part)
+                    if header.counter >= best?.counter ?? 0 { best = header }
+                } catch let problem {
+                    if error == nil || problem.code == .needsNewerVersion { error = problem }
+                }
+            }
+        }
+        let newer = error?.code == .needsNewerVersion
+        headerRecord = newer ? nil : best?.record
+        headerError = newer || best == nil ? error : nil
+        looksLikeContainer = magic
+    }
+
+    /// The attribute of an open file, decoded.
+    static func attribute(of descriptor: Int32, _ system: any SystemCalls) throws -> Attribute {
+        guard let bytes = try system.attribute(KeyRecord.attributeName, of: descriptor) else { return .missing }
+        do throws(ProtectionError) {
+            return .good(try KeyRecord(decoding: bytes))
+        } catch {
+            return .bad(error)
+        }
+    }
+
+    /// Which copies can count, the one that counts first: the stronger class, then the higher generation, then the one
+    /// that admits a weaker past. Being locked is never a reason to try the next.
+    ///
+    /// Throws `notProtected`, `recordMissing`, `damaged` or `needsNewerVersion` when there is none.
+    func candidates() throws(ProtectionError) -> [(record: KeyRecord, place: RecordPlace)] {
+        if case .bad(let error) = attribute, error.code == .needsNewerVersion { throw error }
+        if let headerError, headerError.code == .needsNewerVersion { throw headerError }
+        var result: [(record: KeyRecord, place: RecordPlace)] = []
+        switch attribute {
+        case .good(let record):
+            if record.isDirectory {
+                guard looksLikeContainer else {
+                    throw ProtectionError(.damaged(.record), "the file has the key record of a directory")
+                }
+            } else {
+                guard !slots.isEmpty else {
+                    throw ProtectionError(.damaged(.header), "the file has a key record, but its content is gone")
+                }
+                guard looksLikeContainer else {
+                    throw ProtectionError(.damaged(.header), "the file has a key record, but is no container")
+                }
+                result.append((record, headerRecord == record ? .both : .attribute))
+            }
+        case .bad(let error):
+            guard looksLikeContainer else { throw error }
+        case .missing:
+            guard looksLikeContainer else {
+                throw ProtectionError(.notProtected, "the file is not protected")
+            }
+        }
+        if let headerRecord, result.first?.record != headerRecord { result.append((headerRecord, .header)) }
+        if result.isEmpty {
+            if case .missing = attribute {
+                throw ProtectionError(.recordMissing, "the key record is missing, and the header's copy of it is damaged")
+            }
+            throw headerError ?? ProtectionError(.damaged(.header), "neither header of the container decodes")
+        }
+        return result.sorted { Self.countsBefore($0.record, $1.record) }
+    }
+
+    private static func countsBefore(_ left: KeyRecord, _ right: KeyRecord) -> Bool {
+        if left.protectionClass != right.protectionClass {
+            return left.protectionClass.isStronger(than: right.protectionClass)
+        }
+        if left.generation != right.generation { return left.generation > right.generation }
+        return left.flags.contains(.keyWasWeaker) && !right.flags.contains(.keyWasWeaker)
+    }
+}
+
+/// Where the key record that counts was found.
+public enum RecordPlace: String, Sendable, Hashable, CaseIterable {
+    /// The attribute and the header's copy say the same.
+    case both
+    /// Only the attribute, or the attribute counts more than the header's copy.
+    case attribute
+    /// Only the header's copy, or it counts more than the attribute: `repair` mends it.
+    case header
+}
