@@ -286,7 +286,9 @@ struct ArgumentParser: Sendable {
     /// The known word that a mistyped one was meant to be, if one is near enough.
     static func nearest(_ word: String, of known: [String]) -> String? {
         guard word.utf8.count >= 2, word.utf8.count <= 64 else { return nil }
-        if let longer = known.filter({ $0.hasPrefix(word) }).min(by: { $0.utf8.count < $1.utf8.count }) { return longer }
+        if let longer = known.filter({ $0.hasPrefix(word) }).min(by: { $0.utf8.count < $1.utf8.count }) {
+            return longer
+        }
         let allowed = word.utf8.count <= 4 ? 1 : 2
         return known.map { (name: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
             .filter { $0.distance <= allowed }

@@ -66,9 +66,19 @@ enum CommandTable {
         CommandDefinition(
             .initialize, summary: "make a keybag for this user",
             description: [
-                "Makes the device key, the class keys and the keybag. The passcode is asked for twice, and a recovery key is shown once: write it down.",
-                "Nothing that is there already is ever overwritten. Without a terminal, give the passcode by --passcode-file or --passcode-fd, or choose --no-passcode; and choose one of the two recovery options.",
-                "The device key never leaves this machine. Losing it without a recovery key loses every protected file.",
+                """
+                Makes the device key, the class keys and the keybag. The passcode is asked for twice, and a \
+                recovery key is shown once: write it down.
+                """,
+                """
+                Nothing that is there already is ever overwritten. Without a terminal, give the passcode by \
+                --passcode-file or --passcode-fd, or choose --no-passcode; and choose one of the two recovery \
+                options.
+                """,
+                """
+                The device key never leaves this machine. Losing it without a recovery key loses every protected \
+                file.
+                """,
             ],
             options: [
                 .flag(
@@ -91,7 +101,10 @@ enum CommandTable {
         CommandDefinition(
             .status, summary: "show the lock state and what is available",
             description: [
-                "Shows the keybag, the lock state, and for each class whether its files can be read now. No passcode is asked for.",
+                """
+                Shows the keybag, the lock state, and for each class whether its files can be read now. No \
+                passcode is asked for.
+                """,
                 "Warns on stderr while neither a recovery key nor an export exists.",
             ],
             statuses: [.damaged, .unsupported],
@@ -115,13 +128,19 @@ enum CommandTable {
             .passcodeSet, summary: "set or change the passcode",
             description: [
                 "Asks for the present passcode, if there is one, and twice for the new one. No file is touched.",
-                "Without a terminal, give the present passcode by --passcode-file or --passcode-fd and the new one by --new-passcode-file or --new-passcode-fd.",
+                """
+                Without a terminal, give the present passcode by --passcode-file or --passcode-fd and the new \
+                one by --new-passcode-file or --new-passcode-fd.
+                """,
             ],
             options: newPasscode, statuses: [.wrongPasscode, .noPasscodeSource, .damaged]),
         CommandDefinition(
             .passcodeRemove, summary: "remove the passcode",
             description: [
-                "Asks for the present passcode and removes it. From then on nothing can be locked: whoever can read the home can read the files."
+                """
+                Asks for the present passcode and removes it. From then on nothing can be locked: whoever can \
+                read the home can read the files.
+                """
             ],
             statuses: [.wrongPasscode, .noPasscodeSource, .damaged]),
         CommandDefinition(
@@ -134,15 +153,28 @@ enum CommandTable {
         CommandDefinition(
             .doctor, summary: "look for trouble before it comes",
             description: [
-                "Checks both copies of the keybag and of the device key, their permissions, secret memory, and whether a recovery key exists. Mends a bad copy from the good one, and says so."
+                """
+                Checks both copies of the keybag and of the device key, their permissions, secret memory, and \
+                whether a recovery key exists. Mends a bad copy from the good one, and says so.
+                """
             ],
             statuses: [.damaged, .unsupported]),
         CommandDefinition(
             .protect, summary: "encrypt files in place",
             description: [
-                "Replaces each file by its protected form, keeping owner, mode, times, access control lists and other attributes. With -r whole directories, which also get the class as the default of new files inside.",
-                "A file of another class is left as it is: that is what set-class is for. Files with several hard links, special files and symbolic links are left out and named.",
-                "It is safe to interrupt at any moment and to run again. The old plaintext may remain in unused blocks of the medium.",
+                """
+                Replaces each file by its protected form, keeping owner, mode, times, access control lists and \
+                other attributes. With -r whole directories, which also get the class as the default of new \
+                files inside.
+                """,
+                """
+                A file of another class is left as it is: that is what set-class is for. Files with several hard \
+                links, special files and symbolic links are left out and named.
+                """,
+                """
+                It is safe to interrupt at any moment and to run again. The old plaintext may remain in unused \
+                blocks of the medium.
+                """,
             ],
             operands: paths,
             options: [
@@ -159,13 +191,19 @@ enum CommandTable {
         CommandDefinition(
             .unprotect, summary: "decrypt files in place",
             description: [
-                "Replaces each protected file by its plain form, keeping everything else as it is. With -r whole directories, which also lose their default class."
+                """
+                Replaces each protected file by its plain form, keeping everything else as it is. With -r whole \
+                directories, which also lose their default class.
+                """
             ],
             operands: paths, options: [recursive, crossFileSystems], statuses: treeStatuses),
         CommandDefinition(
             .protectionClass, summary: "show the class of files; needs no key",
             description: [
-                "Shows the class of each path: a class, 'plain', 'directory' with its default, 'damaged', 'foreign' (of another keybag) or 'unsupported'. Without keys a class is a claim, not a proof."
+                """
+                Shows the class of each path: a class, 'plain', 'directory' with its default, 'damaged', \
+                'foreign' (of another keybag) or 'unsupported'. Without keys a class is a claim, not a proof.
+                """
             ],
             operands: paths,
             options: [
@@ -181,8 +219,14 @@ enum CommandTable {
         CommandDefinition(
             .setClass, summary: "change the class of protected files",
             description: [
-                "Wraps each file's key for another class; the content is not rewritten. A directory gets the class as the default of new files inside.",
-                "After raising a class so, old copies of the file's weaker key record, such as in backups, still open it. With --rekey each file gets a new key and is rewritten, which ends that.",
+                """
+                Wraps each file's key for another class; the content is not rewritten. A directory gets the \
+                class as the default of new files inside.
+                """,
+                """
+                After raising a class so, old copies of the file's weaker key record, such as in backups, still \
+                open it. With --rekey each file gets a new key and is rewritten, which ends that.
+                """,
             ],
             operands: [OperandDefinition("CLASS", classValue)] + paths,
             options: [
@@ -195,7 +239,10 @@ enum CommandTable {
         CommandDefinition(
             .write, summary: "write stdin to a protected file",
             description: [
-                "Replaces the file, as a whole or not at all, by what comes on stdin. An existing protected file keeps its class unless another is given, and is not replaced while its class is locked."
+                """
+                Replaces the file, as a whole or not at all, by what comes on stdin. An existing protected file \
+                keeps its class unless another is given, and is not replaced while its class is locked.
+                """
             ],
             operands: [OperandDefinition("PATH")],
             options: [
@@ -205,26 +252,38 @@ enum CommandTable {
             ],
             statuses: keyStatuses,
             examples: [
-                CommandExample(line: "pg_dump db | candado write --class complete db.sql", explanation: "no plaintext on disk")
+                CommandExample(
+                    line: "pg_dump db | candado write --class complete db.sql", explanation: "no plaintext on disk")
             ]),
         CommandDefinition(
             .read, summary: "write a protected file to stdout",
             description: [
-                "Writes the plaintext to stdout. Bytes that are not text are not written to a terminal, unless a single dash follows the path."
+                """
+                Writes the plaintext to stdout. Bytes that are not text are not written to a terminal, unless a \
+                single dash follows the path.
+                """
             ],
-            operands: [OperandDefinition("PATH"), OperandDefinition("-", .word(noun: "operand", ["-"]), isRequired: false)],
+            operands: [
+                OperandDefinition("PATH"), OperandDefinition("-", .word(noun: "operand", ["-"]), isRequired: false),
+            ],
             statuses: keyStatuses + [.notProtected],
             examples: [CommandExample(line: "candado read letter.txt | less", explanation: "")]),
         CommandDefinition(
             .repair, summary: "mend key records and interrupted changes",
             description: [
-                "Puts back a key record that is missing or malformed from the copy that is good, and finishes or drops changes that were interrupted. Nothing that authenticates is ever thrown away."
+                """
+                Puts back a key record that is missing or malformed from the copy that is good, and finishes or \
+                drops changes that were interrupted. Nothing that authenticates is ever thrown away.
+                """
             ],
             operands: paths, options: [recursive, crossFileSystems], statuses: treeStatuses),
         CommandDefinition(
             .audit, summary: "report how a directory is protected",
             description: [
-                "Walks each path without any key and reports what is protected, in which class, and what is not. Ends with status 3 when a file is plain, damaged, of another keybag, or has lost its key record.",
+                """
+                Walks each path without any key and reports what is protected, in which class, and what is not. \
+                Ends with status 3 when a file is plain, damaged, of another keybag, or has lost its key record.
+                """,
                 "The plain walk reads no file. JSON is one object a line, and a summary at the end.",
             ],
             operands: paths,
@@ -240,7 +299,7 @@ enum CommandTable {
             ],
             statuses: [.partlyDone, .violations],
             examples: [
-                CommandExample(line: "candado audit ~/Documents", explanation: "what is not protected"),
+                CommandExample(line: "candado audit ~/Documents", explanation: "what is not protected")
             ]),
         CommandDefinition(
             .generateManual, summary: "write the manual pages",
@@ -261,7 +320,8 @@ enum CommandTable {
 
     /// The settings, for help and completion. What they mean is the keybag's business.
     static let settings: [Setting] = [
-        Setting(name: "default-class", help: "the class of new files when neither the caller nor the directory names one"),
+        Setting(
+            name: "default-class", help: "the class of new files when neither the caller nor the directory names one"),
         Setting(name: "grace", help: "seconds between an automatic lock and the discarding of keys"),
         Setting(name: "idle-time", help: "seconds without input after which an agent locks; 0 for never"),
         Setting(name: "erase-after-wrong-passcodes", help: "'on' erases the keybag after 10 wrong passcodes"),

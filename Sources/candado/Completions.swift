@@ -71,7 +71,8 @@ enum Completions {
         text += "            \(withValue.joined(separator: "|"))) skip=1 ;;\n            -*) ;;\n"
         let groupNames = groups.map(\.0)
         text += "            *) case $command in\n"
-        text += "                   \"\"\(groupNames.map { "|" + $0 }.joined())) command=\"${command:+$command }$word\" ;;\n"
+        text +=
+            "                   \"\"\(groupNames.map { "|" + $0 }.joined())) command=\"${command:+$command }$word\" ;;\n"
         text += """
                            esac ;;
                     esac
@@ -83,14 +84,16 @@ enum Completions {
             let name = "--" + option.name.rawValue
             switch option.value {
             case .word(_, let words):
-                text += "        \(name)) COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$current\")); return ;;\n"
+                text +=
+                    "        \(name)) COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$current\")); return ;;\n"
             case .directory: text += "        \(name)) COMPREPLY=($(compgen -d -- \"$current\")); return ;;\n"
             case .file: text += "        \(name)) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
             case .text, .number: text += "        \(name)) return ;;\n"
             case nil: break
             }
         }
-        text += "    esac\n    local words= options='\(names(CommandTable.globalOptions).joined(separator: " "))'\n    case $command in\n"
+        text +=
+            "    esac\n    local words= options='\(names(CommandTable.globalOptions).joined(separator: " "))'\n    case $command in\n"
         text += "        '') words='\(firstWords.joined(separator: " "))' ;;\n"
         for (word, seconds) in groups { text += "        '\(word)') words='\(seconds.joined(separator: " "))' ;;\n" }
         for command in shown {
@@ -128,12 +131,14 @@ enum Completions {
         text += "    )\n    _describe command commands\n    _arguments $globals\n    return\n  fi\n"
         text += "  case $command in\n"
         for (word, seconds) in groups {
-            text += "    \(word)) if (( CURRENT == 3 )); then compadd \(seconds.joined(separator: " ")); return; fi; command=\"$words[2] $words[3]\" ;;\n"
+            text +=
+                "    \(word)) if (( CURRENT == 3 )); then compadd \(seconds.joined(separator: " ")); return; fi; command=\"$words[2] $words[3]\" ;;\n"
         }
         text += "  esac\n  case $command in\n"
         for command in shown {
             let skipped = command.name.words.count
-            text += "    \(quote(command.name.rawValue))) shift \(skipped) words; (( CURRENT -= \(skipped) )); _arguments $globals"
+            text +=
+                "    \(quote(command.name.rawValue))) shift \(skipped) words; (( CURRENT -= \(skipped) )); _arguments $globals"
             text += command.shownOptions.map { " " + zshOption($0) }.joined()
             for operand in command.operands {
                 text += " " + quote("\(operand.repeats ? "*" : ""):\(operand.placeholder):\(zshAction(operand.kind))")
@@ -169,7 +174,8 @@ enum Completions {
             text += "complete -c candado -n __fish_use_subcommand -f -a \(word) -d \(quote(summary))\n"
         }
         for (word, seconds) in groups {
-            let none = "__fish_seen_subcommand_from \(word); and not __fish_seen_subcommand_from \(seconds.joined(separator: " "))"
+            let none =
+                "__fish_seen_subcommand_from \(word); and not __fish_seen_subcommand_from \(seconds.joined(separator: " "))"
             text += "complete -c candado -n \(quote(none)) -f -a \(quote(seconds.joined(separator: " ")))\n"
         }
         for command in shown {

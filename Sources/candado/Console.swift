@@ -95,13 +95,13 @@ final class Console: Sendable {
     // MARK: Messages
 
     /// An error. Shown even when quiet.
-    func error(_ message: String) { message_("error", message) }
+    func error(_ message: String) { say("error", message) }
 
     /// A warning.
-    func warning(_ message: String) { if !isQuiet { message_("warning", message) } }
+    func warning(_ message: String) { if !isQuiet { say("warning", message) } }
 
     /// Advice that belongs to the message before.
-    func hint(_ message: String) { if !isQuiet { message_("hint", message) } }
+    func hint(_ message: String) { if !isQuiet { say("hint", message) } }
 
     /// An error with the advice for its code.
     func error(_ error: ProtectionError) {
@@ -119,7 +119,7 @@ final class Console: Sendable {
         }
     }
 
-    private func message_(_ kind: String, _ message: String) {
+    private func say(_ kind: String, _ message: String) {
         state.withLock { state in
             flush(&state)
             let erase = state.progressIsShown ? "\r\u{1B}[K" : ""

@@ -27,7 +27,8 @@ enum ManualPage {
         text += ".SH SYNOPSIS\n.B candado\n[\\fIOPTION\\fR]... \\fICOMMAND\\fR ...\n"
         text += ".SH DESCRIPTION\n"
         text += paragraph(
-            "A file belongs to a protection class, and the class says in which lock state it can be read. Files are encrypted, each under a key of its own, which is wrapped by the key of its class and kept beside it.")
+            "A file belongs to a protection class, and the class says in which lock state it can be read. Files are encrypted, each under a key of its own, which is wrapped by the key of its class and kept beside it."
+        )
         text += ".SH COMMANDS\n"
         for command in CommandTable.commands where !command.isHidden {
             text += ".TP\n.BR \(escape(title(command))) (1)\n\(line(command.summary))\n"
@@ -61,7 +62,10 @@ enum ManualPage {
     /// Name and meaning of each class.
     static let classes: [(String, String)] = [
         ("complete", "readable while unlocked (class A)"),
-        ("complete-unless-open", "readable while unlocked, or through a handle that was open at lock; can be created while locked (class B)"),
+        (
+            "complete-unless-open",
+            "readable while unlocked, or through a handle that was open at lock; can be created while locked (class B)"
+        ),
         ("until-first-unlock", "readable from the first unlock on; the default (class C)"),
         ("none", "always readable on this machine (class D)"),
     ]

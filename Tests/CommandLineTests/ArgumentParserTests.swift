@@ -49,7 +49,8 @@ struct ArgumentParserTests {
 
     @Test("Behind two dashes everything is an operand, and a single dash is one everywhere")
     func dashes() throws {
-        #expect(try Self.invocation(["protect", "--", "-r", "--json", "--"]).operands.map(\.text) == ["-r", "--json", "--"])
+        #expect(
+            try Self.invocation(["protect", "--", "-r", "--json", "--"]).operands.map(\.text) == ["-r", "--json", "--"])
         #expect(try Self.invocation(["protect", "-", "x"]).operands.first?.isDash == true)
         #expect(try Self.invocation(["read", "x", "-"]).operands.count == 2)
     }
@@ -96,9 +97,18 @@ struct ArgumentParserTests {
         (["protect", "--class", "Complete", "x"], "unknown class 'Complete'", "did you mean 'complete'?"),
         (["protect", "--class", "none", "--class", "none", "x"], "'--class' is given twice", nil),
         (["--passcode-fd", "-1", "status"], "'--passcode-fd' needs a whole number, not '-1'", nil),
-        (["--passcode-fd", "99999999999999999999", "status"], "'--passcode-fd' needs a whole number, not '99999999999999999999'", nil),
-        (["--passcode-fd", "3", "--passcode-file", "f", "status"], "'--passcode-file' and '--passcode-fd' cannot be given together", nil),
-        (["init", "--no-recovery-key", "--recovery-key-file", "f"], "'--no-recovery-key' and '--recovery-key-file' cannot be given together", nil),
+        (
+            ["--passcode-fd", "99999999999999999999", "status"],
+            "'--passcode-fd' needs a whole number, not '99999999999999999999'", nil
+        ),
+        (
+            ["--passcode-fd", "3", "--passcode-file", "f", "status"],
+            "'--passcode-file' and '--passcode-fd' cannot be given together", nil
+        ),
+        (
+            ["init", "--no-recovery-key", "--recovery-key-file", "f"],
+            "'--no-recovery-key' and '--recovery-key-file' cannot be given together", nil
+        ),
         (["set-class", "complete"], "'set-class' needs PATH", nil),
         (["set-class"], "'set-class' needs CLASS", nil),
         (["set-class", "x", "y"], "unknown class 'x'", nil),

@@ -23,7 +23,8 @@ struct CommandTableTests {
 
     @Test("docs/cli.md lists exactly the commands of the table, as they are written in help")
     func documentedCommands() throws {
-        let block = try #require(Self.documentation.split(separator: "```", omittingEmptySubsequences: false).dropFirst().first)
+        let block = try #require(
+            Self.documentation.split(separator: "```", omittingEmptySubsequences: false).dropFirst().first)
         let listed = block.split(separator: "\n").map(String.init).filter { !$0.isEmpty }
         #expect(listed == Self.shown.map(\.synopsis))
     }
@@ -88,7 +89,7 @@ struct CommandTableTests {
             #expect(page.text.hasPrefix(".TH CANDADO"))
             // A line of text that begins with a dot would be taken for a request.
             for line in page.text.split(separator: "\n") where line.hasPrefix(".") {
-                #expect([".TH", ".SH", ".PP", ".TP", ".B ", ".BR"].contains(String(line.prefix(3))) , "\(line)")
+                #expect([".TH", ".SH", ".PP", ".TP", ".B ", ".BR"].contains(String(line.prefix(3))), "\(line)")
             }
         }
     }

@@ -49,7 +49,8 @@ struct ConsoleTests {
 
     private func console(isQuiet: Bool = false) -> Console {
         Console(
-            system: LinuxSystemCalls.shared, output: scratch.output.number, errors: scratch.errors.number, isQuiet: isQuiet)
+            system: LinuxSystemCalls.shared, output: scratch.output.number, errors: scratch.errors.number,
+            isQuiet: isQuiet)
     }
 
     @Test("Results go to stdout alone, messages to stderr alone, in the order in which they were given")
@@ -63,7 +64,8 @@ struct ConsoleTests {
         #expect(scratch.content("out") == "one\n2\n")
         #expect(
             scratch.content("err")
-                == "candado: warning: a warning\ncandado: error: 'f' is plain\ncandado: hint: protect it with 'candado protect'\n")
+                == "candado: warning: a warning\ncandado: error: 'f' is plain\ncandado: hint: protect it with 'candado protect'\n"
+        )
     }
 
     @Test("Quiet leaves errors and results")
@@ -111,25 +113,39 @@ struct ConsoleTests {
         #expect(console.finish()?.errorNumber == ENOSPC)
     }
 
-    static let contents: [([UInt8], [UInt8]?)] = [
-        (Array("secret".utf8), Array("secret".utf8)),
-        (Array("secret\n".utf8), Array("secret".utf8)),
-        (Array("secret\n\n".utf8), Array("secret\n".utf8)),
-        (Array(" a b \r\n".utf8), Array(" a b \r".utf8)),
-        ([0x61, 0, 0xFF, 0x0A], [0x61, 0, 0xFF]),
-        ([0x0A], nil),
-        ([], nil),
-        ([UInt8](repeating: 0x61, count: 2000), [UInt8](repeating: 0x61, count: 2000)),
-        ([UInt8](repeating: 0x61, count: 4096) + [0x0A], [UInt8](repeating: 0x61, count: 4096)),
-        ([UInt8](repeating: 0x61, count: 4097), nil),
-        ([UInt8](repeating: 0x61, count: 100_000), nil),
+    struct Content: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let bytes: [UInt8]
+        let passcode: [UInt8]?
+
+        init(_ description: String, _ bytes: [UInt8], _ passcode: [UInt8]?) {
+            self.testDescription = description
+            self.bytes = bytes
+            self.passcode = passcode
+        }
+
+        static func repeated(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x61, count: count) }
+    }
+
+    static let contents: [Content] = [
+        Content("no newline", Array("secret".utf8), Array("secret".utf8)),
+        Content("one newline", Array("secret\n".utf8), Array("secret".utf8)),
+        Content("two newlines", Array("secret\n\n".utf8), Array("secret\n".utf8)),
+        Content("spaces and a carriage return", Array(" a b \r\n".utf8), Array(" a b \r".utf8)),
+        Content("NUL and no UTF-8", [0x61, 0, 0xFF, 0x0A], [0x61, 0, 0xFF]),
+        Content("a newline alone", [0x0A], nil),
+        Content("nothing", [], nil),
+        Content("2000 bytes", Content.repeated(2000), Content.repeated(2000)),
+        Content("the longest", Content.repeated(4096) + [0x0A], Content.repeated(4096)),
+        Content("one too many", Content.repeated(4097), nil),
+        Content("far too many", Content.repeated(100_000), nil),
     ]
 
     @Test("One newline at the end of a passcode file goes, every other byte counts", arguments: contents)
-    func passcodeFile(_ content: [UInt8], _ expected: [UInt8]?) throws {
-        let path = try scratch.file("p", content)
+    func passcodeFile(_ content: Content) throws {
+        let path = try scratch.file("p", content.bytes)
         let prompt = PasscodePrompt(system: LinuxSystemCalls.shared, console: console())
-        guard let expected else {
+        guard let expected = content.passcode else {
             #expect {
                 let passcode = try prompt.read(.file(path), prompt: "")
                 _ = passcode.count
@@ -141,14 +157,16 @@ struct ConsoleTests {
         }
         let passcode = try prompt.read(.file(path), prompt: "")
         #expect(passcode.count == expected.count)
-        #expect(passcode.withUnsafeBytes { $0.elementsEqual(expected) })
+        let isEqual = passcode.withUnsafeBytes { $0.elementsEqual(expected) }
+        #expect(isEqual)
         #expect(scratch.content("err").isEmpty)
     }
 
     @Test("A passcode file that others can read is used with a warning", arguments: [0o640, 0o604])
     func readableByOthers(_ permissions: Int) throws {
         let path = try scratch.file("p", [0x61], permissions: permissions)
-        let passcode = try PasscodePrompt(system: LinuxSystemCalls.shared, console: console()).read(.file(path), prompt: "")
+        let passcode = try PasscodePrompt(system: LinuxSystemCalls.shared, console: console()).read(
+            .file(path), prompt: "")
         #expect(passcode.count == 1)
         #expect(scratch.content("err") == "candado: warning: others can read \(path.quoted)\n")
     }

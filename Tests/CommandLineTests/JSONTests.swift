@@ -10,7 +10,9 @@ struct JSONTests {
 
     @Test("Keys keep their order and documents begin with the schema")
     func order() {
-        let value = JSON.document([.init("b", .integer(-5)), .init("a", .array([.null, .boolean(true), .boolean(false)]))])
+        let value = JSON.document([
+            .init("b", .integer(-5)), .init("a", .array([.null, .boolean(true), .boolean(false)])),
+        ])
         #expect(Self.text(value) == #"{"schema":1,"b":-5,"a":[null,true,false]}"#)
         #expect(Self.text(.object([])) == "{}")
         #expect(Self.text(.array([])) == "[]")
@@ -18,7 +20,9 @@ struct JSONTests {
 
     @Test("Every scalar of the first planes comes back from an independent decoder")
     func everyScalar() throws {
-        let ranges: [ClosedRange<UInt32>] = [0...0x2FFF, 0xD7F0...0xD7FF, 0xE000...0xE010, 0xFFF0...0x1_0010, 0x10_FFF0...0x10_FFFF]
+        let ranges: [ClosedRange<UInt32>] = [
+            0...0x2FFF, 0xD7F0...0xD7FF, 0xE000...0xE010, 0xFFF0...0x1_0010, 0x10_FFF0...0x10_FFFF,
+        ]
         var text = ""
         for range in ranges {
             for value in range { if let scalar = Unicode.Scalar(value) { text.unicodeScalars.append(scalar) } }

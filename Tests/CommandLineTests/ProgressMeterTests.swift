@@ -23,7 +23,9 @@ struct ProgressMeterTests {
             (3, 0, 10, 9, "protecting: 3 files, 0 B"),
         ]
         for (files, bytes, total, seconds, text) in rows {
-            #expect(ProgressMeter.line(verb: "protecting", files: files, bytes: bytes, totalBytes: total, seconds: seconds) == text)
+            #expect(
+                ProgressMeter.line(verb: "protecting", files: files, bytes: bytes, totalBytes: total, seconds: seconds)
+                    == text)
         }
     }
 }
