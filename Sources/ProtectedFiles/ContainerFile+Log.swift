@@ -1,5 +1,6 @@
 import Cryptography
 import LinuxSystem
+import SecretMemory
 import ProtectionModel
 
 extension ContainerFile {

@@ -1,5 +1,6 @@
 import Cryptography
 import LinuxSystem
+import SecretMemory
 import ProtectionModel
 
 /// What a chunk's seal binds it to, besides the file key: its number. 24 bytes.
@@ -43,10 +44,8 @@ extension ContainerFile {
                     // Plaintext of a class that may be locked next must not stay in memory that nobody owns.
                     defer { Wipe.clear(scratch) }
                     try readChunks(from: chunk, into: scratch, &cipher)
-                    buffer.baseAddress.map { base in
-                        (base + done).copyMemory(
-                            from: UnsafeRawBufferPointer(rebasing: scratch[inside...]).baseAddress ?? base, byteCount: part)
-                    }
+                    UnsafeMutableRawBufferPointer(rebasing: buffer[done..<(done + part)])
+                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: scratch[inside..<(inside + part)]))
                 }
                 done += part
             }

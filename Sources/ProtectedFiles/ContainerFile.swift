@@ -11,6 +11,8 @@ struct ContainerFile: ~Copyable {
     let descriptor: Descriptor
     let service: any ClassKeyService
     let canWrite: Bool
+    /// Which copy of the key record counted at open.
+    let recordPlace: RecordPlace
     /// The record under which the key was lent.
     var record: KeyRecord
     var lease: any FileKeyLease
@@ -21,6 +23,8 @@ struct ContainerFile: ~Copyable {
     var hasWritten = false
     /// Bytes written directly to new places since the last sync.
     var unsyncedBytes: UInt64 = 0
+    /// Bytes of content that count for a handle that may not write, when a crash left a tail that is not whole.
+    var clippedLength: UInt64?
 
     var system: any SystemCalls { descriptor.system }
 
@@ -31,13 +35,14 @@ struct ContainerFile: ~Copyable {
 
     init(
         _ descriptor: consuming Descriptor, service: any ClassKeyService, canWrite: Bool, record: KeyRecord,
-        lease: any FileKeyLease, view: ContainerView
+        lease: any FileKeyLease, recordPlace: RecordPlace, view: ContainerView
     ) {
         self.descriptor = descriptor
         self.service = service
         self.canWrite = canWrite
         self.record = record
         self.lease = lease
+        self.recordPlace = recordPlace
         self.view = view
     }
 
@@ -47,10 +52,17 @@ struct ContainerFile: ~Copyable {
         _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
     ) throws -> Result {
         do {
-            return try withCipher { file, cipher in
-                try file.refresh(&cipher)
-                return try body(&file, &cipher)
+            for _ in 0..<8 {
+                let result = try withCipher { file, cipher in
+                    try file.refresh(&cipher)
+                    let result = try body(&file, &cipher)
+                    // A log that was applied and cut between the look at the header and the look at the log would make
+                    // the content look as it was before: then the header is no longer the one that was read.
+                    return try file.view.header.log == nil || file.headerIsUnchanged() ? result : nil
+                }
+                if let result { return result }
             }
+            throw Unsettled(reason: ProtectionError(.busy, "the container keeps changing"))
         } catch is Unsettled {
             return try ContainerLock.shared.holding(descriptor.number, system, file: &self) { file in
                 do {
@@ -74,6 +86,8 @@ struct ContainerFile: ~Copyable {
             do {
                 return try file.withCipher { file, cipher in
                     try file.refresh(&cipher)
+                    // A writer that died while it applied its log: its work is finished first.
+                    if let log = file.view.header.log, log.sealedEntries > 0 { try file.applyLog(&cipher) }
                     return try body(&file, &cipher)
                 }
             } catch let unsettled as Unsettled {
@@ -124,6 +138,7 @@ struct ContainerFile: ~Copyable {
         }
         if slots != view.slots {
             view = try Self.authenticView(slots, &cipher)
+            clippedLength = nil
             if view.header.record != record {
                 let changed = view.header.record
                 view.slots = []
@@ -133,18 +148,27 @@ struct ContainerFile: ~Copyable {
         if view.header.log != nil { try readLog(&cipher) }
     }
 
+    private func headerIsUnchanged() throws -> Bool {
+        try withUnsafeTemporaryAllocation(byteCount: ContainerGeometry.slotsSize, alignment: 16) { slots in
+            let count = try system.readFully(descriptor.number, into: slots, at: 0)
+            return count == slots.count && slots.elementsEqual(view.slots)
+        }
+    }
+
     /// The newest slot that a holder of this key wrote. Throws ``Unsettled`` when there is none.
     static func authenticView(_ slots: [UInt8], _ cipher: inout ChunkCipher) throws -> ContainerView {
         var candidates: [(slot: Int, header: ContainerHeader)] = []
         var reason = ProtectionError(.damaged(.header), "neither header of the container authenticates")
         for slot in 0..<2 {
-            do {
-                let header = try slots.withUnsafeBytes { bytes throws(ProtectionError) in
+            let decoded = slots.withUnsafeBytes { bytes in
+                Swift.Result { () throws(ProtectionError) in
                     try ContainerHeader(decoding: Self.slot(slot, of: bytes))
                 }
-                candidates.append((slot, header))
-            } catch {
-                if error.code == .needsNewerVersion { reason = error }
+            }
+            switch decoded {
+            case .success(let header): candidates.append((slot, header))
+            case .failure(let error) where error.code == .needsNewerVersion: reason = error
+            case .failure: break
             }
         }
         if reason.code == .needsNewerVersion { throw reason }
@@ -184,5 +208,12 @@ struct ContainerFile: ~Copyable {
         view.header = header
         hasUnsynced = true
         hasWritten = true
+    }
+}
+
+extension ContainerFile {
+    /// Closes the descriptor and reports the error. The loan of the key ends with this value.
+    consuming func close() throws(SystemError) {
+        try descriptor.close()
     }
 }

@@ -33,6 +33,14 @@ struct ContainerHeader: Equatable {
     /// The copy of the key record.
     var record: KeyRecord
 
+    init(counter: UInt64, length: UInt64, syncedLength: UInt64, log: Log?, record: KeyRecord) {
+        self.counter = counter
+        self.length = length
+        self.syncedLength = syncedLength
+        self.log = log
+        self.record = record
+    }
+
     /// Writes the slot and seals it.
     func encode(into slot: UnsafeMutableRawBufferPointer, _ cipher: inout ChunkCipher) throws {
         slot.initializeMemory(as: UInt8.self, repeating: 0)

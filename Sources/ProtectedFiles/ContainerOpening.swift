@@ -54,13 +54,13 @@ enum ContainerOpening {
     /// Opens a container by descriptor, and settles what a crash left.
     static func open(
         _ descriptor: consuming Descriptor, canWrite: Bool, _ service: any ClassKeyService
-    ) throws -> (ContainerFile, RecordPlace) {
+    ) throws -> ContainerFile {
         let system = descriptor.system
         let number = descriptor.number
         let found = try settled(number, system) { try find(number, service, system) }
         var file = ContainerFile(
             descriptor, service: service, canWrite: canWrite, record: found.view.header.record, lease: found.lease,
-            view: found.view)
+            recordPlace: found.place, view: found.view)
         let somebodyWrites = try system.isLocked(number, start: ContainerLock.presenceByte, count: 1)
         if canWrite {
             do {
@@ -86,7 +86,7 @@ enum ContainerOpening {
                 }
             }
         }
-        return (file, found.place)
+        return file
     }
 
     /// Tries once without a lock, and once more under the shared lock when somebody may be in the middle of a change.

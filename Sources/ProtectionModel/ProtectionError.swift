@@ -1,3 +1,5 @@
+import LinuxSystem
+
 /// What went wrong, in one type for every layer. The code is for programs, the sentence for people, the cause for both.
 ///
 /// Edges map the code by exhaustive tables: `errno` here, exit status in the command line, `OSStatus` in `Security`.
