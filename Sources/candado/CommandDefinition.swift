@@ -11,6 +11,7 @@ enum OptionName: String, CaseIterable, Sendable {
     case noPasscode = "no-passcode"
     case noRecoveryKey = "no-recovery-key"
     case recoveryKeyFile = "recovery-key-file"
+    case capsule
     case derivationCost = "kdf-cost"
     case newPasscodeFile = "new-passcode-file"
     case newPasscodeDescriptor = "new-passcode-fd"

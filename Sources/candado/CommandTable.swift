@@ -1,5 +1,5 @@
 // rules: table. One row a command, from which the parser, --help, manual pages and completions are made.
-import ProtectionModel
+import FileProtection
 
 /// The table of commands.
 enum CommandTable {
@@ -115,7 +115,8 @@ enum CommandTable {
             operands: [OperandDefinition("KEY", .word(noun: "setting", settingNames), isRequired: false)]),
         CommandDefinition(
             .configSet, summary: "change a setting",
-            description: ["Changes one setting in the home."] + settings.map { "\($0.name): \($0.help)." },
+            description: ["Changes one setting in the home."]
+                + Settings.Name.allCases.map { "\($0.rawValue): \($0.summary)." },
             operands: [
                 OperandDefinition("KEY", .word(noun: "setting", settingNames)), OperandDefinition("VALUE", .text),
             ],
@@ -145,10 +146,17 @@ enum CommandTable {
             statuses: [.wrongPasscode, .noPasscodeSource, .damaged]),
         CommandDefinition(
             .recover, summary: "set a new passcode with the recovery key",
-            description: ["Asks for the recovery key and twice for a new passcode. No file is touched."],
+            description: [
+                "Asks for the recovery key and twice for a new passcode. No file is touched.",
+                """
+                On a machine that has no keybag, --capsule makes it anew from a recovery capsule: a copy lies as \
+                .candado-recovery at the root of every tree that 'protect -r' made.
+                """,
+            ],
             options: [
+                .value(.capsule, "F", .file, "make the keybag anew from this recovery capsule"),
                 .value(
-                    .recoveryKeyFile, "F", .file, "read the recovery key from this file ('-' for stdin)")
+                    .recoveryKeyFile, "F", .file, "read the recovery key from this file ('-' for stdin)"),
             ] + newPasscode, statuses: [.wrongPasscode, .noPasscodeSource, .damaged]),
         CommandDefinition(
             .doctor, summary: "look for trouble before it comes",
@@ -312,21 +320,6 @@ enum CommandTable {
             isHidden: true),
     ]
 
-    /// One setting of `config`.
-    struct Setting: Sendable {
-        let name: String
-        let help: String
-    }
-
-    /// The settings, for help and completion. What they mean is the keybag's business.
-    static let settings: [Setting] = [
-        Setting(
-            name: "default-class", help: "the class of new files when neither the caller nor the directory names one"),
-        Setting(name: "grace", help: "seconds between an automatic lock and the discarding of keys"),
-        Setting(name: "idle-time", help: "seconds without input after which an agent locks; 0 for never"),
-        Setting(name: "erase-after-wrong-passcodes", help: "'on' erases the keybag after 10 wrong passcodes"),
-    ]
-
     /// The names of the settings.
-    static let settingNames = settings.map(\.name)
+    static let settingNames = Settings.Name.allCases.map(\.rawValue)
 }

@@ -64,22 +64,33 @@ struct PasscodePrompt: Sendable {
         }
     }
 
-    /// Reads a new passcode, twice where a person is asked, and hands it to `body`.
-    func withNewPasscode<R>(
-        _ source: PasscodeSource, prompt: String, _ body: (borrowing SecretBytes) throws -> R
-    ) throws -> R {
-        guard source == .terminal else { return try body(read(source, prompt: prompt)) }
+    /// Reads a new passcode, twice where a person is asked.
+    func readNew(_ source: PasscodeSource, prompt: String) throws -> SecretBytes {
+        guard source == .terminal else { return try read(source, prompt: prompt) }
         var tries = 0
         while true {
             tries += 1
             let first = try read(source, prompt: prompt)
             let second = try read(source, prompt: "The same again: ")
-            if first.equals(second) { return try body(first) }
+            if first.equals(second) { return first }
             guard tries < Self.triesOnTerminal else {
                 throw CommandFailure(.failed, "the two passcodes differ", hints: ["nothing was changed"])
             }
             console.error("the two passcodes differ")
         }
+    }
+
+    /// True when there is somebody to ask.
+    var hasTerminal: Bool { Terminal(system) != nil }
+
+    /// Shows a secret on the terminal and nowhere else.
+    func showSecret(before: String, _ secret: borrowing SecretBytes, after: String) throws {
+        guard let terminal = Terminal(system) else {
+            throw ProtectionError(.noPasscodeSource, "there is no terminal to show a secret on")
+        }
+        terminal.show(before)
+        try terminal.show(secret)
+        terminal.show(after)
     }
 
     /// Reads once. Throws `noPasscodeSource` where nobody can be asked, and `invalidArgument` for an empty answer.

@@ -54,6 +54,13 @@ struct Terminal: ~Copyable {
         }
     }
 
+    /// Shows a secret on the terminal. Throws when it could not be shown.
+    func show(_ secret: borrowing SecretBytes) throws {
+        let number = descriptor.number
+        let system = self.system
+        try secret.withUnsafeBytes { bytes throws(SystemError) in try system.writeFully(number, bytes) }
+    }
+
     private func readLine() throws -> SecretBytes? {
         guard Interrupts.waitForInput(descriptor.number) else {
             throw ProtectionError(.cancelled, "interrupted")
