@@ -10,11 +10,11 @@ public struct ChunkCipher: ~Copyable {
     /// Bytes of a nonce.
     public static let nonceSize = 24
     /// Bytes of an authentication tag.
-    public static let tagSize = 16
+    public static let tagSize = GaloisCounterMode.tagSize
     /// Bytes of a seal: the nonce and then the tag.
     public static let sealSize = nonceSize + tagSize
     /// Bytes of a key.
-    public static let keySize = 32
+    public static let keySize = GaloisCounterMode.keySize
     /// The most bytes that one chunk can have (OpenSSL counts in 32 bits).
     public static let maximumChunkSize = Int(Int32.max)
 
@@ -28,23 +28,17 @@ public struct ChunkCipher: ~Copyable {
         try requireKey(key)
         let contexts = try CipherContexts.take()
         do throws(CryptographyError) {
-            var workspace = try makeSecret(count: 48)
-            try workspace.withUnsafeMutableBytes { (bytes) throws(CryptographyError) in
-                try key.withUnsafeBytes { (key) throws(CryptographyError) in
-                    try Library.check(
-                        EVP_EncryptInit_ex2(
-                            contexts.block, try Library.ecb.get(), key.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                            nil, nil))
-                }
-                try Library.check(EVP_CIPHER_CTX_set_padding(contexts.block, 0))
+            try contexts.keyBlockCipher(key, encrypting: true)
+            var workspace = try makeSecret(count: 16 + Self.keySize)
+            try workspace.withUnsafeMutableBytes { (workspace) throws(CryptographyError) in
                 // L is the encryption of the zero block; K1 is L doubled in GF(2^128), without a branch on its top bit.
-                let firstKey = UnsafeMutableRawBufferPointer(rebasing: bytes[..<16])
-                try Self.encryptBlocks(contexts.block, firstKey)
-                let topBit = firstKey[0] >> 7
+                let block = UnsafeMutableRawBufferPointer(rebasing: workspace[..<16])
+                try contexts.transformBlocks(block)
+                let topBit = block[0] >> 7
                 for index in 0..<15 {
-                    firstKey[index] = firstKey[index] << 1 | firstKey[index + 1] >> 7
+                    block[index] = block[index] << 1 | block[index + 1] >> 7
                 }
-                firstKey[15] = firstKey[15] << 1 ^ (0x87 & (0 &- topBit))
+                block[15] = block[15] << 1 ^ (0x87 & (0 &- topBit))
             }
             self.workspace = workspace
             self.contexts = contexts
@@ -73,26 +67,9 @@ public struct ChunkCipher: ~Copyable {
         _ plaintext: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer, associatedData: UnsafeRawBufferPointer,
         into ciphertext: UnsafeMutableRawBufferPointer, tag: UnsafeMutableRawBufferPointer
     ) throws(CryptographyError) {
-        guard plaintext.count == ciphertext.count else { throw .invalidArgument("the buffers differ in size") }
-        try begin(nonce, encrypting: true)
-        let context = contexts.stream
-        var written: Int32 = 0
-        if associatedData.count > 0 {
-            try Library.check(
-                EVP_EncryptUpdate(
-                    context, nil, &written, associatedData.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                    try Library.length(associatedData.count)))
-        }
-        if plaintext.count > 0 {
-            try Library.check(
-                EVP_EncryptUpdate(
-                    context, ciphertext.baseAddress?.assumingMemoryBound(to: UInt8.self), &written,
-                    plaintext.baseAddress?.assumingMemoryBound(to: UInt8.self), try Library.length(plaintext.count)))
-        }
-        // GCM writes nothing here, but OpenSSL wants a place to write it to.
-        try Library.check(EVP_EncryptFinal_ex(context, tag.baseAddress?.assumingMemoryBound(to: UInt8.self), &written))
-        try Library.check(
-            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagSize), tag.baseAddress))
+        try begin(nonce, sealing: true)
+        try GaloisCounterMode.seal(
+            contexts.stream, plaintext, associatedData: associatedData, into: ciphertext, tag: tag)
     }
 
     /// Opens a chunk: the reverse of ``seal(_:associatedData:into:seal:)``. Throws `authenticationFailed` when chunk,
@@ -102,74 +79,41 @@ public struct ChunkCipher: ~Copyable {
         into plaintext: UnsafeMutableRawBufferPointer
     ) throws(CryptographyError) {
         guard seal.count == Self.sealSize else { throw .invalidArgument("a seal has \(Self.sealSize) bytes") }
-        guard plaintext.count == ciphertext.count else { throw .invalidArgument("the buffers differ in size") }
-        do throws(CryptographyError) {
-            try begin(UnsafeRawBufferPointer(rebasing: seal[..<Self.nonceSize]), encrypting: false)
-            let context = contexts.stream
-            var written: Int32 = 0
-            if associatedData.count > 0 {
-                try Library.check(
-                    EVP_DecryptUpdate(
-                        context, nil, &written, associatedData.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                        try Library.length(associatedData.count)))
-            }
-            if ciphertext.count > 0 {
-                try Library.check(
-                    EVP_DecryptUpdate(
-                        context, plaintext.baseAddress?.assumingMemoryBound(to: UInt8.self), &written,
-                        ciphertext.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                        try Library.length(ciphertext.count)))
-            }
-            let tag = UnsafeMutableRawPointer(mutating: seal.baseAddress.map { $0 + Self.nonceSize })
-            try Library.check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), tag))
-            var nothing: UInt8 = 0
-            guard EVP_DecryptFinal_ex(context, &nothing, &written) == 1 else {
-                ERR_clear_error()
-                throw CryptographyError.authenticationFailed
-            }
-        } catch {
-            if let address = plaintext.baseAddress { OPENSSL_cleanse(address, plaintext.count) }
-            throw error
-        }
+        try begin(UnsafeRawBufferPointer(rebasing: seal[..<Self.nonceSize]), sealing: false)
+        try GaloisCounterMode.open(
+            contexts.stream, ciphertext, tag: UnsafeRawBufferPointer(rebasing: seal[Self.nonceSize...]),
+            associatedData: associatedData, into: plaintext)
     }
 
     /// Derives the chunk's key from the first half of the nonce and sets the stream cipher up with the second.
-    private mutating func begin(_ nonce: UnsafeRawBufferPointer, encrypting: Bool) throws(CryptographyError) {
-        guard nonce.count == Self.nonceSize, let nonceStart = nonce.baseAddress else {
+    private mutating func begin(_ nonce: UnsafeRawBufferPointer, sealing: Bool) throws(CryptographyError) {
+        guard nonce.count == Self.nonceSize, let nonce = nonce.baseAddress else {
             throw .invalidArgument("a nonce has \(Self.nonceSize) bytes")
         }
         let contexts = self.contexts
         let cipher = streamIsSet ? nil : try Library.gcm.get()
-        try workspace.withUnsafeMutableBytes { (bytes) throws(CryptographyError) in
-            guard let start = bytes.baseAddress else { throw .invalidKey }
-            let derived = start + 16
-            derived.copyMemory(from: start, byteCount: 16)
-            (derived + 16).copyMemory(from: start, byteCount: 16)
+        try workspace.withUnsafeMutableBytes { (workspace) throws(CryptographyError) in
+            guard let firstKey = workspace.baseAddress else { throw .invalidKey }
+            let derived = UnsafeMutableRawBufferPointer(rebasing: workspace[16...])
             for half in 0..<2 {
-                let block = derived + 16 * half
-                // 00, the counter, "X", 00, then twelve bytes of the nonce, over a copy of K1.
-                block.storeBytes(of: block.load(fromByteOffset: 1, as: UInt8.self) ^ UInt8(half + 1), toByteOffset: 1, as: UInt8.self)
-                block.storeBytes(of: block.load(fromByteOffset: 2, as: UInt8.self) ^ 0x58, toByteOffset: 2, as: UInt8.self)
-                for index in 0..<12 {
-                    let byte = block.load(fromByteOffset: 4 + index, as: UInt8.self) ^ nonce[index]
-                    block.storeBytes(of: byte, toByteOffset: 4 + index, as: UInt8.self)
+                let block = UnsafeMutableRawBufferPointer(rebasing: derived[(16 * half)...])
+                // 00, the number of the half, "X", 00, twelve bytes of the nonce; and K1 over it all.
+                block.storeBytes(of: (0x0000_5800 | UInt32(half + 1) << 16).bigEndian, as: UInt32.self)
+                for offset in stride(from: 0, to: 12, by: 4) {
+                    let word = nonce.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+                    block.storeBytes(of: word, toByteOffset: 4 + offset, as: UInt32.self)
+                }
+                for offset in stride(from: 0, to: 16, by: 8) {
+                    let word = block.load(fromByteOffset: offset, as: UInt64.self)
+                        ^ firstKey.load(fromByteOffset: offset, as: UInt64.self)
+                    block.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
                 }
             }
-            try Self.encryptBlocks(contexts.block, UnsafeMutableRawBufferPointer(start: derived, count: 32))
-            try Library.check(
-                EVP_CipherInit_ex2(
-                    contexts.stream, cipher, derived.assumingMemoryBound(to: UInt8.self),
-                    (nonceStart + 12).assumingMemoryBound(to: UInt8.self), encrypting ? 1 : 0, nil))
+            try contexts.transformBlocks(derived)
+            guard let key = derived.baseAddress else { throw .invalidKey }
+            try GaloisCounterMode.begin(contexts.stream, cipher, key: key, nonce: nonce + 12, sealing: sealing)
         }
         streamIsSet = true
-    }
-
-    private static func encryptBlocks(
-        _ context: OpaquePointer, _ blocks: UnsafeMutableRawBufferPointer
-    ) throws(CryptographyError) {
-        var written: Int32 = 0
-        let start = blocks.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        try Library.check(EVP_EncryptUpdate(context, start, &written, start, try Library.length(blocks.count)))
     }
 
     deinit {

@@ -35,6 +35,25 @@ final class CipherContexts: @unchecked Sendable {
         EVP_CIPHER_CTX_free(stream)
     }
 
+    /// Keys ``block`` with AES-256-ECB for one direction. A context keyed for one silently gives garbage in the other.
+    func keyBlockCipher(_ key: borrowing SecretBytes, encrypting: Bool) throws(CryptographyError) {
+        let cipher = try Library.ecb.get()
+        try key.withUnsafeBytes { (key) throws(CryptographyError) in
+            try Library.check(
+                EVP_CipherInit_ex2(
+                    block, cipher, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, encrypting ? 1 : 0, nil))
+        }
+        try Library.check(EVP_CIPHER_CTX_set_padding(block, 0))
+    }
+
+    /// Runs AES over whole blocks of 16 bytes in place, in the direction that ``block`` was keyed for.
+    @inline(__always)
+    func transformBlocks(_ blocks: UnsafeMutableRawBufferPointer) throws(CryptographyError) {
+        let start = blocks.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        var written: Int32 = 0
+        try Library.check(EVP_CipherUpdate(block, start, &written, start, try Library.length(blocks.count)))
+    }
+
     /// Writes fresh random bytes, at most ``randomCapacity``.
     func takeRandom(into target: UnsafeMutableRawBufferPointer) throws(CryptographyError) {
         if randomUsed + target.count > random.count {

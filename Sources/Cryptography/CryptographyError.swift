@@ -14,15 +14,6 @@ public enum CryptographyError: Error, Sendable, Hashable {
     case secretMemory(SecretMemoryError)
 }
 
-/// Runs `body` and turns its error into one of this module's.
-func withSecretMemory<R: ~Copyable>(_ body: () throws(SecretMemoryError) -> R) throws(CryptographyError) -> R {
-    do {
-        return try body()
-    } catch {
-        throw .secretMemory(error)
-    }
-}
-
 /// Zero-filled room for a result.
 func makeSecret(count: Int) throws(CryptographyError) -> SecretBytes {
     do {

@@ -1,3 +1,4 @@
+import ProtectionModel
 import SecretMemory
 
 /// Which key is derived from which, and under what label: all of it on this page. `docs/key-schedule.md`.
@@ -11,6 +12,10 @@ public enum KeySchedule {
         case passcodeSlot = "candado/v1/slot/passcode"
         /// Wraps the user key in the recovery key's slot.
         case recoverySlot = "candado/v1/slot/recovery"
+        /// Wraps the user key in a keybag without a passcode.
+        case deviceSlot = "candado/v1/slot/device"
+        /// Wraps one class key, under the keybag key or the device's.
+        case oneClassKey = "candado/v1/keybag/one-class-key"
         /// Wraps class keys A, B, C and the keychain's in the keybag.
         case keybag = "candado/v1/keybag/class-keys"
         /// Wraps class key D and the keychain's ThisDeviceOnly keys.
@@ -67,6 +72,21 @@ public enum KeySchedule {
     /// The key that wraps class key D and the keychain keys that need no passcode.
     public static func deviceWrappingKey(deviceKey: borrowing SecretBytes) throws(CryptographyError) -> SecretBytes {
         try expand(deviceKey, .deviceWrapping)
+    }
+
+    /// The key that wraps the user key where no passcode is set.
+    public static func deviceSlotKey(deviceKey: borrowing SecretBytes) throws(CryptographyError) -> SecretBytes {
+        try expand(deviceKey, .deviceSlot)
+    }
+
+    /// The key that wraps one class key in the keybag: derived from the keybag key or the device wrapping key, and from
+    /// where the class key stands, so that no wrap can be moved to another class, generation or keybag.
+    /// Class number 0 stands for the recovery authentication key.
+    public static func classWrappingKey(
+        from key: borrowing SecretBytes, classNumber: UInt8, generation: UInt8, keybag: KeybagIdentifier
+    ) throws(CryptographyError) -> SecretBytes {
+        try HKDF.expand(
+            key, information: Label.oneClassKey.bytes + [classNumber, generation] + keybag.bytes, count: keySize)
     }
 
     /// The key that authenticates the keybag.

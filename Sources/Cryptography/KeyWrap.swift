@@ -1,4 +1,3 @@
-import COpenSSL
 import SecretMemory
 
 /// AES-256 key wrap: RFC 3394, which is KW of NIST SP 800-38F.
@@ -26,7 +25,7 @@ public enum KeyWrap {
         var workspace = try makeSecret(count: 16 + key.count)
         let contexts = try CipherContexts.take()
         defer { CipherContexts.give(contexts) }
-        try begin(contexts.block, wrappingKey, encrypting: true)
+        try contexts.keyBlockCipher(wrappingKey, encrypting: true)
         let keySize = key.count
         key.withUnsafeBytes { key in
             workspace.withUnsafeMutableBytes { workspace in
@@ -40,7 +39,7 @@ public enum KeyWrap {
             for step in 1...(6 * registers) {
                 let register = block + 16 + 8 * ((step - 1) % registers)
                 (block + 8).copyMemory(from: register, byteCount: 8)
-                try transform(contexts.block, block)
+                try contexts.transformBlocks(UnsafeMutableRawBufferPointer(start: block, count: 16))
                 mixCounter(step, into: block)
                 register.copyMemory(from: block + 8, byteCount: 8)
             }
@@ -63,7 +62,7 @@ public enum KeyWrap {
         var workspace = try makeSecret(count: 16)
         let contexts = try CipherContexts.take()
         defer { CipherContexts.give(contexts) }
-        try begin(contexts.block, wrappingKey, encrypting: false)
+        try contexts.keyBlockCipher(wrappingKey, encrypting: false)
         let isAuthentic = try result.withUnsafeMutableBytes { (result) throws(CryptographyError) -> Bool in
             result.copyBytes(from: wrapped[overhead...])
             return try workspace.withUnsafeMutableBytes { (workspace) throws(CryptographyError) -> Bool in
@@ -74,7 +73,7 @@ public enum KeyWrap {
                     let register = start + 8 * ((step - 1) % registers)
                     mixCounter(step, into: block)
                     (block + 8).copyMemory(from: register, byteCount: 8)
-                    try transform(contexts.block, block)
+                    try contexts.transformBlocks(UnsafeMutableRawBufferPointer(start: block, count: 16))
                     register.copyMemory(from: block + 8, byteCount: 8)
                 }
                 var difference: UInt8 = 0
@@ -85,26 +84,6 @@ public enum KeyWrap {
         guard isAuthentic else { throw .authenticationFailed }
         guard !result.isAllZero else { throw .invalidKey }
         return result
-    }
-
-    private static func begin(
-        _ context: OpaquePointer, _ key: borrowing SecretBytes, encrypting: Bool
-    ) throws(CryptographyError) {
-        let cipher = try Library.ecb.get()
-        try key.withUnsafeBytes { (key) throws(CryptographyError) in
-            try Library.check(
-                EVP_CipherInit_ex2(
-                    context, cipher, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, encrypting ? 1 : 0, nil))
-        }
-        try Library.check(EVP_CIPHER_CTX_set_padding(context, 0))
-    }
-
-    /// Runs AES over one block in place, in the direction that the context was keyed for.
-    @inline(__always)
-    private static func transform(_ context: OpaquePointer, _ block: UnsafeMutableRawPointer) throws(CryptographyError) {
-        let bytes = block.assumingMemoryBound(to: UInt8.self)
-        var written: Int32 = 0
-        try Library.check(EVP_CipherUpdate(context, bytes, &written, bytes, 16))
     }
 
     /// Xors the step's number, big-endian, into the integrity value.

@@ -73,6 +73,8 @@ public enum Scrypt {
         // OpenSSL zeroes its copy of the passcode and its tables when it is done.
         defer { EVP_KDF_CTX_free(context) }
         var result = try makeSecret(count: count)
+        // PBKDF2, the last step, leaves its last block on the stack: that is, the key.
+        defer { SecretMemory.clearStack() }
         try result.withUnsafeMutableBytes { (result) throws(CryptographyError) in
             try salt.withBytes { (salt) throws(CryptographyError) in
                 // OpenSSL tells a missing value from an empty one by its address.

@@ -50,7 +50,8 @@ public final class InterceptedSystemCalls: SystemCalls {
         let descriptor = try base.open(path, in: directory, options, permissions: permissions)
         observe(call, Int(descriptor))
         if case .failAfterwards(let number) = decision {
-            // Nobody would close it.
+            // Nobody else would close it.
+            observe(SystemCallDescription(.close, descriptor: descriptor), 0)
             try? base.close(descriptor)
             throw call.failure(number)
         }

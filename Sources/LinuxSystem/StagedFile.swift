@@ -30,8 +30,14 @@ public struct StagedFile: ~Copyable, Sendable {
             }
         }
         let name = try Self.makeTemporaryName(system)
-        descriptor = try system.openFile(
-            name, in: directory, [.read, .write, .create, .exclusive, .noFollow], permissions: permissions)
+        do {
+            descriptor = try system.openFile(
+                name, in: directory, [.read, .write, .create, .exclusive, .noFollow], permissions: permissions)
+        } catch {
+            // Made, though reported as failed, as a network may have it: then it must not stay.
+            if error.errorNumber != EEXIST { try? system.unlink(name, in: directory) }
+            throw error
+        }
         temporaryName = name
     }
 
@@ -46,8 +52,14 @@ public struct StagedFile: ~Copyable, Sendable {
             }
             // A link never replaces a name: it takes a temporary one, and a rename.
             let fresh = try Self.makeTemporaryName(system)
-            try system.link(descriptor.number, to: fresh, in: directory)
+            // Before the call, for a link that is made though reported as failed: deinit then removes it.
             temporaryName = fresh
+            do {
+                try system.link(descriptor.number, to: fresh, in: directory)
+            } catch {
+                if error.errorNumber == EEXIST { temporaryName = nil }
+                throw error
+            }
             try system.rename(fresh, in: directory, to: name, in: directory, replacing: .allowed)
             temporaryName = nil
             return
@@ -57,7 +69,7 @@ public struct StagedFile: ~Copyable, Sendable {
         } catch let error
             where replacing == .forbidden && [EINVAL, ENOSYS, EOPNOTSUPP].contains(error.errorNumber)
         {
-            // A file system without RENAME_NOREPLACE: a link does not overwrite either. The temporary name goes in deinit.
+            // A file system without RENAME_NOREPLACE: a link does not overwrite either. deinit removes the other name.
             try system.link(descriptor.number, to: name, in: directory)
             return
         }

@@ -45,6 +45,8 @@ extension ProtectionError {
                 path: error.path, cause: error)
         case ErrorNumber.noEntry:
             return ProtectionError(.system(error.errorNumber), "no such file or directory", path: error.path, cause: error)
+        case ErrorNumber.exists:
+            return ProtectionError(.alreadyExists, "the file exists already", path: error.path, cause: error)
         case ErrorNumber.tooManyLinks:
             return ProtectionError(
                 .unsupported, "this is a symbolic link, which is not followed", path: error.path, cause: error)

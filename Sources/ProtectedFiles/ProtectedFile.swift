@@ -110,7 +110,7 @@ public final class ProtectedFile: Sendable {
         try outcome.get()
     }
 
-    private func changing<Result>(
+    private func changing<Result: Sendable>(
         _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
     ) throws(ProtectionError) -> Result {
         try withFile { file in
@@ -121,7 +121,7 @@ public final class ProtectedFile: Sendable {
         }
     }
 
-    private func withFile<Result>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError) -> Result {
+    private func withFile<Result: Sendable>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError) -> Result {
         let path = self.path
         let outcome: Swift.Result<Result, ProtectionError> = file.withLock { slot in
             guard var file = slot.take() else {

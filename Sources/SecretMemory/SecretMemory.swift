@@ -50,6 +50,9 @@ public enum SecretMemory {
     /// False in a forked child that has made no secret of its own: the secrets it inherited are its parent's.
     public static func ownsAddressesOfThisProcess() -> Bool { SecretArena.existsInThisProcess }
 
+    /// Zeroes the stack below the caller, for after a function of someone else's that leaves secrets there.
+    package static func clearStack() { candado_clear_stack() }
+
     /// Differs between a process and its forked children: what is cached beside a secret belongs to one of them.
     package static var processToken: UInt { SecretArena.token }
 }

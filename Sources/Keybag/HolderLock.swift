@@ -1,0 +1,58 @@
+import Glibc
+import LinuxSystem
+import ProtectionModel
+
+/// Tells other processes that class keys are held here: a shared lock on the byte of the file `holders` whose offset is
+/// the process's number. It goes with the process, however that ends, and needs no writing.
+struct HolderLock: Sendable {
+    static let fileName: FilePath = "holders"
+    /// The kernel's largest number of a process and one (`PID_MAX_LIMIT`).
+    static let processLimit: Int64 = 1 << 22
+
+    let path: FilePath
+    let system: any SystemCalls
+
+    /// Makes the empty file.
+    func create() throws(SystemError) {
+        try system.openFile(path, [.read, .write, .create, .noFollow, .nonBlocking]).close()
+    }
+
+    /// Nil when the file cannot be had or locked.
+    func hold() -> HeldDescriptor? {
+        do throws(SystemError) {
+            let file = HeldDescriptor(try system.openFile(path, [.read, .noFollow, .nonBlocking]))
+            return try system.lock(file.number, .shared, start: Int64(getpid()), count: 1, wait: true) ? file : nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// Who holds keys, this process's other keybags included, in words.
+    func holders() -> [String] {
+        do throws(SystemError) {
+            let file = HeldDescriptor(try system.openFile(path, [.read, .write, .noFollow, .nonBlocking]))
+            var found: [Int64] = []
+            try search(0, Self.processLimit, file, &found)
+            return found.map { "process \($0)" }
+        } catch {
+            if error.errorNumber == ENOENT { return [] }
+            return ["unknown: \(error)"]
+        }
+    }
+
+    /// Halves the range until single bytes are left that somebody has locked.
+    private func search(
+        _ start: Int64, _ count: Int64, _ file: HeldDescriptor, _ found: inout [Int64]
+    ) throws(SystemError) {
+        if try system.lock(file.number, .exclusive, start: start, count: count, wait: false) {
+            _ = try system.lock(file.number, .none, start: start, count: count, wait: false)
+            return
+        }
+        if count == 1 {
+            found.append(start)
+            return
+        }
+        try search(start, count / 2, file, &found)
+        try search(start + count / 2, count - count / 2, file, &found)
+    }
+}

@@ -1,0 +1,193 @@
+import Cryptography
+import ProtectionModel
+import SecretMemory
+
+/// File keys: the state matrix of apple-semantics 1.3, as far as keys decide it.
+extension Keybag {
+    /// True when a fresh open of a file of this class would succeed now.
+    public func canUnwrap(_ protectionClass: ProtectionClass) -> Bool {
+        switch protectionClass {
+        case .complete, .completeUnlessOpen: manager.lockState == .unlocked
+        case .completeUntilFirstUserAuthentication:
+            manager.newestFirstUnlockKey(.fileUntilFirstUnlock) != nil
+        case .none: alwaysThere.withLock { $0.newestKey(.fileNone) != nil }
+        }
+    }
+
+    /// True when a file of this class could be created now. Class B needs its public key only.
+    public func canWrap(_ protectionClass: ProtectionClass) -> Bool {
+        protectionClass == .completeUnlessOpen
+            ? current.withLock { $0.classes[.fileCompleteUnlessOpen]?.newest != nil } : canUnwrap(protectionClass)
+    }
+
+    /// Makes a random file key and wraps it under the newest key of a class.
+    public func makeFileKey(
+        for protectionClass: ProtectionClass, flags: KeyRecord.Flags
+    ) throws(ProtectionError) -> NewFileKey {
+        if protectionClass == .complete {
+            return try manager.withGuarded(.complete) { (guarded, _) throws(ProtectionError) in
+                let key = try FileKey(try Self.randomFileKey())
+                let record = try wrap(key, for: .complete, flags, guarded.table.newestKey(.fileComplete))
+                return NewFileKey(record: record, lease: manager.lend(key))
+            }
+        }
+        let key = try FileKey(try Self.randomFileKey())
+        let record = try wrap(key, for: protectionClass, flags)
+        return NewFileKey(record: record, lease: LastingFileKeyLease(key, protectionClass))
+    }
+
+    /// Opens a record: a trial of its own for every call.
+    public func unwrap(_ record: KeyRecord) throws(ProtectionError) -> any FileKeyLease {
+        try check(record)
+        if record.protectionClass == .complete {
+            return try withGuardedKey(.fileComplete, record) { (classKey, _) throws(ProtectionError) in
+                manager.lend(try Self.unwrap(record, classKey))
+            }
+        }
+        return LastingFileKeyLease(try unwrapKey(record), record.protectionClass)
+    }
+
+    /// Opens a record and wraps the same file key for another class.
+    public func rewrap(
+        _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
+    ) throws(ProtectionError) -> KeyRecord {
+        try check(record)
+        guard canWrap(protectionClass) else { throw lockedError(protectionClass) }
+        if record.protectionClass == .complete {
+            // Inside the gate from end to end: a lock may not find the file key in the middle.
+            return try withGuardedKey(.fileComplete, record) { (classKey, table) throws(ProtectionError) in
+                let key = try Self.unwrap(record, classKey)
+                return protectionClass == .complete
+                    ? try wrap(key, for: .complete, flags, table.newestKey(.fileComplete))
+                    : try wrap(key, for: protectionClass, flags)
+            }
+        }
+        let key = try unwrapKey(record)
+        if protectionClass == .complete {
+            return try manager.withGuarded(.complete) { (guarded, _) throws(ProtectionError) in
+                try wrap(key, for: .complete, flags, guarded.table.newestKey(.fileComplete))
+            }
+        }
+        return try wrap(key, for: protectionClass, flags)
+    }
+
+    // MARK: Wrapping
+
+    private static func randomFileKey() throws(ProtectionError) -> SecretBytes {
+        try translatingErrors { () throws(SecretMemoryError) in try SecretBytes.random(count: FileKey.size) }
+    }
+
+    private func lockedError(_ protectionClass: ProtectionClass) -> ProtectionError {
+        if isErased {
+            return ProtectionError(.noKeybag, "the class keys were destroyed after too many wrong passcodes")
+        }
+        return ProtectionError(.locked(protectionClass), "locked")
+    }
+
+    /// Wraps for B, C or D.
+    private func wrap(
+        _ key: borrowing FileKey, for protectionClass: ProtectionClass, _ flags: KeyRecord.Flags
+    ) throws(ProtectionError) -> KeyRecord {
+        switch protectionClass {
+        case .complete: throw lockedError(.complete)
+        case .completeUnlessOpen:
+            let newest = current.withLock { $0.classes[.fileCompleteUnlessOpen]?.newest }
+            guard let newest, let publicKey = newest.publicKey else { throw lockedError(protectionClass) }
+            return try Self.wrapToPublicKey(key, publicKey, newest.generation, flags, keybagIdentifier)
+        case .completeUntilFirstUserAuthentication:
+            return try wrap(
+                key, for: protectionClass, flags, manager.newestFirstUnlockKey(.fileUntilFirstUnlock))
+        case .none:
+            return try wrap(key, for: protectionClass, flags, alwaysThere.withLock { $0.newestKey(.fileNone) })
+        }
+    }
+
+    private func wrap(
+        _ key: borrowing FileKey, for protectionClass: ProtectionClass, _ flags: KeyRecord.Flags,
+        _ newest: (generation: UInt8, key: ClassKey)?
+    ) throws(ProtectionError) -> KeyRecord {
+        guard let newest else { throw lockedError(protectionClass) }
+        return try FileKeyWrapping.wrap(
+            key, for: protectionClass, flags, newest.generation, newest.key, keybagIdentifier)
+    }
+
+    private static func wrapToPublicKey(
+        _ key: borrowing FileKey, _ publicKey: [UInt8], _ generation: UInt8, _ flags: KeyRecord.Flags,
+        _ identifier: KeybagIdentifier
+    ) throws(ProtectionError) -> KeyRecord {
+        try FileKeyWrapping.wrap(key, toClassBKey: publicKey, flags, generation, identifier)
+    }
+
+    // MARK: Unwrapping
+
+    private func check(_ record: KeyRecord) throws(ProtectionError) {
+        guard record.keybag == keybagIdentifier else {
+            throw ProtectionError(
+                .foreignKeybag(record.keybag), "this file belongs to another keybag, \(record.keybag)")
+        }
+        guard !record.isDirectory else {
+            throw ProtectionError(.invalidArgument, "a directory has a class but no key")
+        }
+        if isErased { throw lockedError(record.protectionClass) }
+    }
+
+    private static func unwrap(_ record: KeyRecord, _ classKey: ClassKey) throws(ProtectionError) -> FileKey {
+        try FileKeyWrapping.unwrap(record, classKey)
+    }
+
+    /// Unwraps a record of class B, C or D.
+    private func unwrapKey(_ record: KeyRecord) throws(ProtectionError) -> FileKey {
+        switch record.protectionClass {
+        case .complete: throw lockedError(.complete)
+        case .completeUnlessOpen:
+            let publicKey = current.withLock {
+                $0.key(KeyName(keyClass: .fileCompleteUnlessOpen, generation: record.generation))?.publicKey
+            }
+            return try withGuardedKey(.fileCompleteUnlessOpen, record) { (classKey, _) throws(ProtectionError) in
+                try FileKeyWrapping.unwrap(record, classKey, classPublicKey: publicKey)
+            }
+        case .completeUntilFirstUserAuthentication:
+            guard canUnwrap(record.protectionClass) else { throw lockedError(record.protectionClass) }
+            if let key = manager.firstUnlockKey(.fileUntilFirstUnlock, record.generation) {
+                return try Self.unwrap(record, key)
+            }
+            try refresh()
+            guard let key = manager.firstUnlockKey(.fileUntilFirstUnlock, record.generation) else {
+                throw try missingGeneration(record)
+            }
+            return try Self.unwrap(record, key)
+        case .none:
+            func key() -> ClassKey? { alwaysThere.withLock { $0.key(.fileNone, record.generation) } }
+            if let key = key() { return try Self.unwrap(record, key) }
+            try refresh()
+            guard let key = key() else { throw try missingGeneration(record) }
+            return try Self.unwrap(record, key)
+        }
+    }
+
+    /// Runs `body` inside the gate with a guarded class key, reading the keybag again once for a generation that it does
+    /// not know: another process may have made it.
+    private func withGuardedKey<Result: ~Copyable>(
+        _ keyClass: KeyClass, _ record: KeyRecord,
+        _ body: (ClassKey, ClassKeyTable) throws(ProtectionError) -> Result
+    ) throws(ProtectionError) -> Result {
+        let isKnown = try manager.withGuarded(record.protectionClass) { (guarded, _) in
+            guarded.table.key(keyClass, record.generation) != nil
+        }
+        if !isKnown { try refresh() }
+        return try manager.withGuarded(record.protectionClass) { (guarded, _) throws(ProtectionError) in
+            guard let key = guarded.table.key(keyClass, record.generation) else {
+                throw try missingGeneration(record)
+            }
+            return try body(key, guarded.table)
+        }
+    }
+
+    /// A generation that the keybag has but that cannot be unwrapped now is locked, not damaged (rule 5).
+    private func missingGeneration(_ record: KeyRecord) throws(ProtectionError) -> ProtectionError {
+        let name = KeyName(keyClass: KeyClass(record.protectionClass), generation: record.generation)
+        if current.withLock({ $0.key(name) }) != nil { return lockedError(record.protectionClass) }
+        return ProtectionError(
+            .damaged(.unwrap), "the keybag has no class key of generation \(record.generation) for this file")
+    }
+}

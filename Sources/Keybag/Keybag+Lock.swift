@@ -1,0 +1,42 @@
+import ProtectionModel
+
+extension Keybag {
+    /// The present lock state.
+    public var lockState: LockState { manager.lockState }
+
+    /// Locks: at once for a command, sleep, session end and termination; after the grace period for a screen lock and
+    /// idleness. An unlock that is still being worked out ends in `cancelled`.
+    ///
+    /// When it returns `locked`, no class A key, class B private key, user key or class A file key is left in this
+    /// process, and no other process holds any. Otherwise it names those that do. Throws `noPasscodeSet`.
+    public func lock(reason: LockReason) throws(ProtectionError) -> LockOutcome {
+        var mayLock = hasPasscode || isErased
+        if !mayLock {
+            // Another process may have set one.
+            try refresh()
+            mayLock = hasPasscode || isErased
+        }
+        guard mayLock else {
+            throw ProtectionError(.noPasscodeSet, "no passcode is set, so nothing can be locked")
+        }
+        let outcome = manager.lock(reason: reason, grace: settings.gracePeriod)
+        guard outcome == .locked else { return outcome }
+        let others = holderLock.holders()
+        return others.isEmpty ? .locked : .incomplete(holders: others)
+    }
+
+    /// When the host has to call ``tick()``, on the clock's seconds since boot. Nil when no lock is pending.
+    public var nextDeadline: Double? { manager.nextDeadline }
+
+    /// Locks if the grace period has ended. True when it did.
+    @discardableResult
+    public func tick() -> Bool { manager.tick() }
+
+    /// Events from now on, in order, until the consumer stops.
+    public func lockEvents() -> AsyncStream<LockEvent> { manager.lockEvents() }
+
+    /// The other processes that hold keys of this keybag, in words.
+    public func otherHolders() -> [String] {
+        lockState == .unlocked ? [] : holderLock.holders()
+    }
+}

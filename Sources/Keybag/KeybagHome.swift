@@ -1,0 +1,84 @@
+import LinuxSystem
+import ProtectionModel
+
+/// Where a keybag and what belongs to it lie. A value: it looks at no file and at no environment of its own.
+public struct KeybagHome: Hashable, Sendable {
+    /// The directory of the keybag's two copies, the recovery capsule and the settings.
+    public let directory: FilePath
+    /// The directory of the agent's socket, or nil where the caller named none: then it is `run` under the state
+    /// directory.
+    public let socketDirectory: FilePath?
+    private let state: State
+
+    private enum State: Hashable, Sendable {
+        /// The state lies in this directory.
+        case fixed(FilePath)
+        /// The state lies in a directory under this one, named by the keybag's identifier.
+        case byIdentifier(FilePath)
+    }
+
+    /// A home in a directory of its own: state in `state`, socket in `run` below it.
+    public init(directory: FilePath) {
+        self.init(
+            directory: directory, socketDirectory: directory.appending("run"), state: .fixed(directory.appending("state")))
+    }
+
+    /// The home that the environment names: `CANDADO_HOME` like an explicit directory; else `XDG_DATA_HOME` (default
+    /// `$HOME/.local/share`) with the state in `XDG_STATE_HOME` (default `$HOME/.local/state`) and the socket in
+    /// `XDG_RUNTIME_DIR`. Empty and relative XDG values count as unset (XDG Base Directory Specification).
+    ///
+    /// Throws `invalidArgument` when neither a home nor `HOME` can be found.
+    public init(environment: [String: String]) throws(ProtectionError) {
+        if let value = environment["CANDADO_HOME"], !value.isEmpty {
+            guard let path = FilePath(value) else {
+                throw ProtectionError(.invalidArgument, "CANDADO_HOME holds a NUL")
+            }
+            self.init(directory: path)
+            return
+        }
+        func base(_ variable: String, _ fallback: FilePath) throws(ProtectionError) -> FilePath {
+            if let value = environment[variable], let path = FilePath(value), path.isAbsolute { return path }
+            guard let value = environment["HOME"], let home = FilePath(value), home.isAbsolute else {
+                throw ProtectionError(.invalidArgument, "there is no home: set HOME, CANDADO_HOME or --home")
+            }
+            return home.appending(fallback)
+        }
+        var socketDirectory: FilePath?
+        if let value = environment["XDG_RUNTIME_DIR"], let path = FilePath(value), path.isAbsolute {
+            socketDirectory = path.appending("candado")
+        }
+        self.init(
+            directory: try base("XDG_DATA_HOME", ".local/share").appending("candado"), socketDirectory: socketDirectory,
+            state: .byIdentifier(try base("XDG_STATE_HOME", ".local/state").appending("candado")))
+    }
+
+    private init(directory: FilePath, socketDirectory: FilePath?, state: State) {
+        self.directory = directory
+        self.socketDirectory = socketDirectory
+        self.state = state
+    }
+
+    /// The directory of the device key and the attempt file of one keybag.
+    public func stateDirectory(of keybag: KeybagIdentifier) -> FilePath {
+        switch state {
+        case .fixed(let path): path
+        case .byIdentifier(let root): root.appending(FilePath(keybag.description) ?? "keybag")
+        }
+    }
+
+    /// The first copy of the keybag.
+    public var keybag: FilePath { directory.appending("keybag.json") }
+    /// The second copy of the keybag.
+    public var keybagBackup: FilePath { directory.appending("keybag.backup.json") }
+    /// The lock file of changes to the keybag.
+    public var changeLock: FilePath { directory.appending("keybag.lock") }
+    /// The recovery capsule in the home.
+    public var recoveryCapsule: FilePath { directory.appending("recovery-capsule") }
+    /// The list of the directories that hold copies of the recovery capsule.
+    public var capsulePlaces: FilePath { directory.appending("recovery-places") }
+
+    /// The directory that holds state directories by identifier, or nil when the state directory does not depend on it.
+    var stateRoot: FilePath? {
+        if case .byIdentifier(let root) = state { root } else { nil }
+    }
+}

@@ -1,0 +1,124 @@
+import Cryptography
+import LinuxSystem
+import ProtectionModel
+
+/// Protected files, seen through one source of class keys. Thread-safe.
+///
+/// Every call takes a path that may be relative to an open directory; a symbolic link at its end is refused, not
+/// followed, so that nobody can turn a write to one name into a write to another.
+public struct ProtectedFileSystem: Sendable {
+    /// Where class keys are.
+    public let keys: any ClassKeyService
+    /// How files are reached.
+    public let system: any SystemCalls
+
+    /// Joins the two.
+    public init(keys: any ClassKeyService, system: any SystemCalls = LinuxSystemCalls.shared) {
+        self.keys = keys
+        self.system = system
+    }
+
+    /// What a handle is for.
+    public enum Access: Sendable, Hashable {
+        /// An existing file, for reading.
+        case reading
+        /// An existing file, for reading and writing.
+        case updating
+        /// A new file of a class, for reading and writing; nil is the directory's class, else the default. Fails when
+        /// the name is taken.
+        case creating(ProtectionClass?)
+    }
+
+    /// Opens a protected file, or makes one.
+    ///
+    /// Throws `locked` by the rules of the class, `notProtected` for a plain file, `damaged`, `recordMissing`,
+    /// `foreignKeybag`, `needsNewerVersion`, `alreadyExists`, `unsupported`, or `system`.
+    public func open(
+        _ path: FilePath, in directory: Int32 = currentDirectory, for access: Access
+    ) throws(ProtectionError) -> ProtectedFile {
+        try ProtectionError.mapping(at: path) {
+            switch access {
+            case .creating(let requested):
+                return try create(path, in: directory, requested)
+            case .reading, .updating:
+                let canWrite = access == .updating
+                let descriptor = try openRegular(path, in: directory, canWrite ? [.read, .write] : [.read])
+                let file = try ContainerOpening.open(descriptor, canWrite: canWrite, keys)
+                return ProtectedFile(file, path: path)
+            }
+        }
+    }
+
+    /// Opens a regular file without following a link and without waiting on a pipe.
+    func openRegular(
+        _ path: FilePath, in directory: Int32, _ options: OpenOptions
+    ) throws -> Descriptor {
+        let number: Int32
+        do throws(SystemError) {
+            number = try system.open(path, in: directory, options.union([.noFollow, .nonBlocking]), permissions: 0)
+        } catch {
+            switch error.errorNumber {
+            case ErrorNumber.isDirectory:
+                throw ProtectionError(.unsupported, "this is a directory", cause: error)
+            case ErrorNumber.noDevice:
+                throw ProtectionError(.unsupported, "this is not a regular file", cause: error)
+            default: throw error
+            }
+        }
+        let descriptor = Descriptor(number, system)
+        switch try system.status(descriptor.number).kind {
+        case .regular: return descriptor
+        case .directory: throw ProtectionError(.unsupported, "this is a directory")
+        default: throw ProtectionError(.unsupported, "this is not a regular file")
+        }
+    }
+
+    private func create(
+        _ path: FilePath, in directory: Int32, _ requested: ProtectionClass?
+    ) throws -> ProtectedFile {
+        let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
+        let newKey = try keys.makeFileKey(for: try classOfNewFile(in: parent.number, requested), flags: [])
+        let staged = try StagedFile(in: parent.number, system)
+        // The record before the first data: there is never a container without one.
+        try system.setAttribute(
+            KeyRecord.attributeName, of: staged.descriptor.number, to: newKey.record.encoded, replacing: .allowed)
+        _ = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { _ in 0 }
+        try system.synchronize(staged.descriptor.number, dataOnly: false)
+        let descriptor = Descriptor(try system.duplicate(staged.descriptor.number), system)
+        try staged.publish(as: path.lastComponent, replacing: .forbidden)
+        try system.synchronize(parent.number, dataOnly: false)
+        let number = descriptor.number
+        let slots = try StoredRecord(number, system).slots
+        let view = try newKey.lease.withKey { key in
+            var cipher = try ChunkCipher(key: key.bytes)
+            return try ContainerFile.authenticView(slots, &cipher)
+        }
+        _ = try system.lock(number, .shared, start: ContainerLock.presenceByte, count: 1, wait: true)
+        let file = ContainerFile(
+            descriptor, service: keys, canWrite: true, record: newKey.record, lease: newKey.lease, recordPlace: .both,
+            view: view)
+        return ProtectedFile(file, path: path)
+    }
+
+    /// The class of a new file: asked for, else the directory's, else the keybag's default.
+    func classOfNewFile(in directory: Int32, _ requested: ProtectionClass?) throws -> ProtectionClass {
+        if let requested { return requested }
+        switch try StoredRecord.attribute(of: directory, system) {
+        case .good(let record): return record.protectionClass
+        case .missing: return keys.defaultClass
+        case .bad(let error): throw error
+        }
+    }
+
+    /// The class that a file claims, or a directory gives to new files. Needs no key. Nil for a plain file and for a
+    /// directory without a class.
+    public func protectionClass(
+        of path: FilePath, in directory: Int32 = currentDirectory
+    ) throws(ProtectionError) -> ProtectionClass? {
+        let inspection = try FileInspection.inspect(path, in: directory, system)
+        if let problem = inspection.problem {
+            throw ProtectionError(problem, inspection.message ?? "the file cannot be read", path: path)
+        }
+        return inspection.protectionClass
+    }
+}
