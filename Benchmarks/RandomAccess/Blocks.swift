@@ -1,6 +1,4 @@
-import LinuxSystem
-import ProtectedFiles
-import ProtectionModel
+import FileProtection
 import Synchronization
 
 /// A file whose blocks are read and overwritten.
@@ -16,8 +14,8 @@ protocol Blocks {
 struct ProtectedBlocks: Blocks {
     let file: ProtectedFile
 
-    init(_ path: FilePath, _ files: ProtectedFileSystem, for access: ProtectedFileSystem.Access) throws {
-        file = try files.open(path, for: access)
+    init(_ path: FilePath, _ protection: FileProtection, for access: ProtectedFileSystem.Access) throws {
+        file = try protection.open(path, for: access)
     }
 
     var length: UInt64 { get throws { try file.length } }

@@ -1,7 +1,5 @@
+import FileProtection
 import Glibc
-import LinuxSystem
-import ProtectedFiles
-import ProtectionModel
 
 /// The random access rows of `Benchmarks/run`: 4 KiB reads and overwrites at the same places for every contestant.
 ///
@@ -23,7 +21,7 @@ struct RandomAccess {
             let path = FilePath(words[6]), let home = FilePath(words[2]), let passcode = FilePath(words[4])
         else { return finish(64, usage) }
         do {
-            let seconds = try run(words[5], path, number) { try BenchmarkKeys.unlock(home: home, passcodeFile: passcode) }
+            let seconds = try run(words[5], path, number) { try unlock(home, passcode) }
             guard let seconds else { return finish(64, usage) }
             print(seconds)
         } catch {
@@ -39,12 +37,12 @@ struct RandomAccess {
 
     /// Returns the seconds that the verb took, or nil when there is no such verb.
     static func run(
-        _ verb: String, _ path: FilePath, _ number: UInt64, _ files: () throws -> ProtectedFileSystem
+        _ verb: String, _ path: FilePath, _ number: UInt64, _ unlocked: () throws -> FileProtection
     ) throws -> Double? {
         switch verb {
-        case "prepare": try prepare(path, number, files())
-        case "read": try measure(ProtectedBlocks(path, files(), for: .reading), number, writing: false)
-        case "overwrite": try measure(ProtectedBlocks(path, files(), for: .updating), number, writing: true)
+        case "prepare": try prepare(path, number, unlocked())
+        case "read": try measure(ProtectedBlocks(path, unlocked(), for: .reading), number, writing: false)
+        case "overwrite": try measure(ProtectedBlocks(path, unlocked(), for: .updating), number, writing: true)
         case "plain-prepare": try preparePlain(path, number)
         case "plain-read": try measure(PlainBlocks(path, [.read]), number, writing: false)
         case "plain-overwrite": try measure(PlainBlocks(path, [.read, .write]), number, writing: true)
@@ -52,10 +50,23 @@ struct RandomAccess {
         }
     }
 
-    static func prepare(_ path: FilePath, _ size: UInt64, _ files: ProtectedFileSystem) throws -> Double {
+    /// The passcode file holds the passcode and nothing else, no line feed either.
+    static func unlock(_ home: FilePath, _ passcodeFile: FilePath) throws -> FileProtection {
+        let system = LinuxSystemCalls.shared
+        var size = 0
+        let line = try SecretBytes(count: Passcode.maximumCount) { buffer in
+            size = try SafeFile.read(passcodeFile, into: buffer, ownerOnly: true, system)
+        }
+        let passcode = try line.withUnsafeBytes { try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<size])) }
+        let protection = try FileProtection.open(KeybagHome(directory: home))
+        try protection.unlock(passcode: passcode)
+        return protection
+    }
+
+    static func prepare(_ path: FilePath, _ size: UInt64, _ protection: FileProtection) throws -> Double {
         try timed {
             let rest = Remaining(size)
-            _ = try files.write(to: path) { buffer in
+            _ = try protection.files.write(to: path) { buffer in
                 let count = rest.take(buffer.count)
                 UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).initializeMemory(as: UInt8.self, repeating: 0x5a)
                 return count
