@@ -26,6 +26,8 @@ struct ContainerFile: ~Copyable {
     /// Chunks from here on were not written directly by this handle. Of a write that failed, more may be in their places
     /// than any length covers.
     var placedChunks: UInt64 = 0
+    /// True while this handle holds the lock on changes, shared or exclusive.
+    var holdsLock = false
     /// Bytes of content that count for a handle that may not write, when a crash left a tail that is not whole.
     var clippedLength: UInt64?
 
@@ -152,7 +154,12 @@ struct ContainerFile: ~Copyable {
             return UnsafeRawBufferPointer(slots).areEqual(to: view.slots) ? nil : Array(slots)
         }
         if let changed {
-            view = try Self.authenticView(changed, &cipher)
+            let found = try Self.newestView(changed, &cipher)
+            // The newer slot may have been read in the middle of its being written, when the other is too old.
+            guard found.isNewest || holdsLock else {
+                throw Unsettled(reason: ProtectionError(.damaged(.header), "a header does not authenticate"))
+            }
+            view = found.view
             clippedLength = nil
             if view.header.record != record {
                 let changed = view.header.record
@@ -172,6 +179,13 @@ struct ContainerFile: ~Copyable {
 
     /// The newest slot that a holder of this key wrote. Throws ``Unsettled`` when there is none.
     static func authenticView(_ slots: [UInt8], _ cipher: inout ChunkCipher) throws -> ContainerView {
+        try newestView(slots, &cipher).view
+    }
+
+    /// The same, and whether that slot is the one that claims the higher counter, of two that decode.
+    private static func newestView(
+        _ slots: [UInt8], _ cipher: inout ChunkCipher
+    ) throws -> (view: ContainerView, isNewest: Bool) {
         var candidates: [(slot: Int, header: ContainerHeader)] = []
         var reason = ProtectionError(.damaged(.header), "neither header of the container authenticates")
         for slot in 0..<2 {
@@ -188,12 +202,13 @@ struct ContainerFile: ~Copyable {
         }
         if reason.code == .needsNewerVersion { throw reason }
         candidates.sort { $0.header.counter > $1.header.counter }
-        for candidate in candidates {
+        for (index, candidate) in candidates.enumerated() {
             do {
                 try slots.withUnsafeBytes { bytes in
                     try ContainerHeader.authenticate(Self.slot(candidate.slot, of: bytes), &cipher)
                 }
-                return ContainerView(slots: slots, currentSlot: candidate.slot, header: candidate.header)
+                let view = ContainerView(slots: slots, currentSlot: candidate.slot, header: candidate.header)
+                return (view, index == 0 && candidates.count == 2)
             } catch CryptographyError.authenticationFailed {
                 continue
             }
