@@ -26,6 +26,9 @@ struct ContainerFile: ~Copyable {
     /// Chunks from here on were not written directly by this handle. Of a write that failed, more may be in their places
     /// than any length covers.
     var placedChunks: UInt64 = 0
+    /// Why what this handle wrote may never reach the disk: the kernel tells of a failed sync once, forgets the bytes, and
+    /// calls the next sync a success. So there is no next one through this handle.
+    var syncFailure: SystemError?
     /// True while this handle holds the lock on changes, shared or exclusive.
     var holdsLock = false
     /// Bytes of content that count for a handle that may not write, when a crash left a tail that is not whole.
@@ -91,7 +94,8 @@ struct ContainerFile: ~Copyable {
     mutating func writing<Result>(
         _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
     ) throws -> Result {
-        try ContainerLock.exclusive.holding(descriptor.number, system, file: &self) { file in
+        if let syncFailure { throw syncFailure }
+        return try ContainerLock.exclusive.holding(descriptor.number, system, file: &self) { file in
             do {
                 return try file.withCipher { file, cipher in
                     try file.refresh(&cipher)
@@ -168,6 +172,19 @@ struct ContainerFile: ~Copyable {
             }
         }
         if view.header.log != nil { try readLog(&cipher) }
+    }
+
+    /// `fdatasync`. After a failure this handle only reads, and the next one to open the file for writing brings its
+    /// writes to the disk anew.
+    mutating func synchronizeData() throws(SystemError) {
+        do throws(SystemError) {
+            try system.synchronize(descriptor.number, dataOnly: true)
+        } catch {
+            syncFailure = error
+            _ = try? system.lock(
+                descriptor.number, .none, start: ContainerLock.presenceByte, count: 1, wait: false)
+            throw error
+        }
     }
 
     private func headerIsUnchanged() throws -> Bool {
