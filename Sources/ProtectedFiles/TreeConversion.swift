@@ -91,7 +91,11 @@ public struct TreeConversion: Sendable {
                 try consider(path, path.lastComponent, parent, status, device: status.device, &batch)
             }
             try convert(batch)
-            try system.synchronizeFileSystem(parent.number)
+            if status.kind == .directory {
+                try system.synchronizeFileSystem(parent.number)
+            } else {
+                try system.synchronize(parent.number, dataOnly: false)
+            }
         }
     }
 
