@@ -44,9 +44,7 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
                 case "'", "\\": result += "\\" + String(scalar)
                 case "\n": result += "\\n"
                 case "\t": result += "\\t"
-                case _ where scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
-                    || scalar.properties.generalCategory == .lineSeparator
-                    || scalar.properties.generalCategory == .paragraphSeparator:
+                case _ where Self.isInvisible(scalar.properties.generalCategory):
                     result += "\\u{" + String(scalar.value, radix: 16) + "}"
                 default: result.unicodeScalars.append(scalar)
                 }
@@ -62,6 +60,13 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
             }
         }
         return result + "'"
+    }
+
+    private static func isInvisible(_ category: Unicode.GeneralCategory) -> Bool {
+        switch category {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
 
     /// True when it begins with a slash.

@@ -77,8 +77,8 @@ extension LinuxSystemCalls {
         let storage = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 8)
         defer { storage.deallocate() }
         while true {
-            let count = try checked(
-                "getdents64", repeatedWhileInterrupted { candado_read_directory(descriptor, storage.baseAddress, size) })
+            let result = repeatedWhileInterrupted { candado_read_directory(descriptor, storage.baseAddress, size) }
+            let count = try checked("getdents64", result)
             if count == 0 { return [] }
             let entries = DirectoryEntry.parse(UnsafeRawBufferPointer(rebasing: storage[..<count]))
             // A buffer that held only . and .. is not the end.

@@ -70,7 +70,9 @@ public struct DirectoryEntry: Hashable, Sendable {
 ///
 /// Each method is one call, retried only on `EINTR`. `directory` is a descriptor or ``currentDirectory``. Thread-safe.
 public protocol SystemCalls: AnyObject, Sendable {
-    func open(_ path: FilePath, in directory: Int32, _ options: OpenOptions, permissions: UInt32) throws(SystemError) -> Int32
+    func open(
+        _ path: FilePath, in directory: Int32, _ options: OpenOptions, permissions: UInt32
+    ) throws(SystemError) -> Int32
     func close(_ descriptor: Int32) throws(SystemError)
     /// A second descriptor of the same open file description.
     func duplicate(_ descriptor: Int32) throws(SystemError) -> Int32
@@ -78,7 +80,9 @@ public protocol SystemCalls: AnyObject, Sendable {
     func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) throws(SystemError) -> Int
     /// `pread`: offset in bytes; returns the bytes read, 0 at the end.
-    func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int
+    func read(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(SystemError) -> Int
     /// `pwrite`: may write fewer bytes than given.
     func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) -> Int
     /// `ftruncate`
@@ -111,7 +115,7 @@ public protocol SystemCalls: AnyObject, Sendable {
     /// The same by path, never through a symbolic link.
     func attribute(_ name: String, of path: FilePath, in directory: Int32) throws(SystemError) -> [UInt8]?
     /// The same into the caller's buffer, for walks over many files: the number of bytes of the value, or nil when the
-    /// file has none of that name. Throws `ERANGE` when the buffer is too small.
+    /// file has none of that name. Throws `ERANGE` when the buffer is too small; an empty one asks for the length.
     func attribute(
         _ name: String, of path: FilePath, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> Int?
@@ -126,7 +130,9 @@ public protocol SystemCalls: AnyObject, Sendable {
     func attribute(
         _ name: String, of descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> Int?
-    func setAttribute(_ name: String, of descriptor: Int32, to value: [UInt8], replacing: Replacement) throws(SystemError)
+    func setAttribute(
+        _ name: String, of descriptor: Int32, to value: [UInt8], replacing: Replacement
+    ) throws(SystemError)
     /// Removing what is not there is no error. The descriptor must not be `O_PATH`.
     func removeAttribute(_ name: String, of descriptor: Int32) throws(SystemError)
     /// Throws `EILSEQ` when a name is not UTF-8: to pass over it would be to lose it.

@@ -129,15 +129,18 @@ struct ContainerFile: ~Copyable {
 
     /// Reads the header slots again, and what was added to the log.
     mutating func refresh(_ cipher: inout ChunkCipher) throws {
-        var slots = [UInt8](repeating: 0, count: ContainerGeometry.slotsSize)
-        let count = try slots.withUnsafeMutableBytes { buffer in
-            try system.readFully(descriptor.number, into: buffer, at: 0)
+        let changed: [UInt8]? = try withUnsafeTemporaryAllocation(
+            byteCount: ContainerGeometry.slotsSize, alignment: 16
+        ) { slots in
+            let count = try system.readFully(descriptor.number, into: slots, at: 0)
+            guard count == ContainerGeometry.slotsSize else {
+                throw Unsettled(
+                    reason: ProtectionError(.damaged(.header), "the container is cut short inside its header"))
+            }
+            return UnsafeRawBufferPointer(slots).areEqual(to: view.slots) ? nil : Array(slots)
         }
-        guard count == ContainerGeometry.slotsSize else {
-            throw Unsettled(reason: ProtectionError(.damaged(.header), "the container is cut short inside its header"))
-        }
-        if slots != view.slots {
-            view = try Self.authenticView(slots, &cipher)
+        if let changed {
+            view = try Self.authenticView(changed, &cipher)
             clippedLength = nil
             if view.header.record != record {
                 let changed = view.header.record
@@ -151,7 +154,7 @@ struct ContainerFile: ~Copyable {
     private func headerIsUnchanged() throws -> Bool {
         try withUnsafeTemporaryAllocation(byteCount: ContainerGeometry.slotsSize, alignment: 16) { slots in
             let count = try system.readFully(descriptor.number, into: slots, at: 0)
-            return count == slots.count && slots.elementsEqual(view.slots)
+            return count == slots.count && UnsafeRawBufferPointer(slots).areEqual(to: view.slots)
         }
     }
 

@@ -95,8 +95,12 @@ public final class ProtectedFile: Sendable {
                 try ProtectionError.mapping(at: path) {
                     guard file.hasWritten else { return }
                     try file.writing { file, cipher in
-                        try file.makeDurable(&cipher)
-                        try file.applyLog(&cipher)
+                        if file.view.header.log == nil {
+                            try file.makeDurable(&cipher)
+                        } else {
+                            try file.applyLog(&cipher)
+                        }
+                        try file.cutTail()
                     }
                 }
             }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// What holds for all secret memory of this process. `docs/secret-memory.md`.
 ///
-/// To keep a secret, use ``SecretBytes``; a program calls ``hardenProcess()`` when it starts and looks at ``kind`` to warn.
-/// This module never logs, never writes a file, and gives no key bytes out except inside a closure.
+/// To keep a secret, use ``SecretBytes``; a program calls ``hardenProcess()`` when it starts and looks at ``kind`` to
+/// warn. This module never logs, never writes a file, and gives no key bytes out except inside a closure.
 ///
 /// 1. `SecretBytes.swift`: one secret and its owner.
 /// 2. `SecretArena.swift`: the slabs of one process and which slots are taken.
@@ -31,8 +31,8 @@ public enum SecretMemory {
     /// program can warn when it starts. Thread-safe.
     public static var kind: Kind { SecretArena.current.worstKind }
 
-    /// Says whether memory that is mapped from now on may be `memfd_secret`. Any use of that disables hibernation of the
-    /// whole machine, so a user may prefer ordinary locked memory. Memory in use stays what it is.
+    /// Says whether memory that is mapped from now on may be `memfd_secret`. Any use of that disables hibernation of
+    /// the whole machine, so a user may prefer ordinary locked memory. Memory in use stays what it is.
     public static func configure(allowSecretMemoryDescriptor allowed: Bool) {
         descriptorAllowed.store(allowed, ordering: .relaxed)
     }

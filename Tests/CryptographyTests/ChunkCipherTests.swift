@@ -85,7 +85,8 @@ import Testing
         expectRefused(sealed, data + [0], "longer associated data")
         for count in 0..<plaintext.count {
             expectRefused(
-                SealedChunk(ciphertext: Array(sealed.ciphertext.prefix(count)), seal: sealed.seal), data, "\(count) bytes")
+                SealedChunk(ciphertext: Array(sealed.ciphertext.prefix(count)), seal: sealed.seal), data,
+                "\(count) bytes")
         }
         // And after all that the cipher still opens what is whole.
         let opened = try cipher.open(sealed, associatedData: data)
@@ -109,7 +110,8 @@ import Testing
     @Test func noncesAreNeverRepeated() throws {
         let key = try SecretBytes.random(count: 32)
         var nonces = Set<[UInt8]>()
-        // More than one buffer of random bytes, from ciphers that come after one another and ones that live side by side.
+        // More than one buffer of random bytes, from ciphers that come after one another and ones that live side by
+        // side.
         for _ in 0..<20 {
             var one = try ChunkCipher(key: key)
             var two = try ChunkCipher(key: key)

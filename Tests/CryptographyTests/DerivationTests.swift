@@ -74,7 +74,8 @@ import Testing
     static let refused: [Scrypt.Cost] = [
         .init(logN: 0, r: 8, p: 1), .init(logN: 14, r: 0, p: 1), .init(logN: 14, r: 8, p: 0),
         // 64 MiB and a little, and far more.
-        .init(logN: 16, r: 8, p: 1), .init(logN: 20, r: 8, p: 1), .init(logN: 31, r: 1, p: 1), .init(logN: 32, r: 1, p: 1),
+        .init(logN: 16, r: 8, p: 1), .init(logN: 20, r: 8, p: 1), .init(logN: 31, r: 1, p: 1),
+        .init(logN: 32, r: 1, p: 1),
         .init(logN: 255, r: .max, p: .max), .init(logN: 1, r: .max, p: 1), .init(logN: 1, r: 1, p: .max),
         // Little memory, endless work.
         .init(logN: 15, r: 8, p: 65), .init(logN: 1, r: 1, p: 1 << 24), .init(logN: 10, r: 1, p: 1 << 15),
@@ -93,10 +94,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        .floor, .init(logN: 15, r: 8, p: 1), .init(logN: 15, r: 8, p: 64), .init(logN: 1, r: 1, p: 1),
-        .init(logN: 15, r: 1, p: 1),
-    ] as [Scrypt.Cost])
+    @Test(
+        arguments: [
+            .floor, .init(logN: 15, r: 8, p: 1), .init(logN: 15, r: 8, p: 64), .init(logN: 1, r: 1, p: 1),
+            .init(logN: 15, r: 1, p: 1),
+        ] as [Scrypt.Cost])
     func costsInsideTheLimitsAreAllowed(cost: Scrypt.Cost) {
         #expect(cost.isAllowed)
     }
@@ -122,12 +124,13 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        // Target and what the floor takes, then log N and p.
-        (80.0, 45.0, 15, 1), (80, 90, 14, 1), (80, 53, 15, 1), (80, 54, 14, 1), (80, 20, 15, 2), (80, 10, 15, 4),
-        (80, 5, 15, 8), (80, 0.1, 15, 64), (1000, 45, 15, 11), (0, 45, 14, 1), (-1, 45, 14, 1), (80, 0, 14, 1),
-        (.infinity, 45, 14, 1), (.nan, 45, 14, 1), (80, .infinity, 14, 1),
-    ] as [(Double, Double, UInt8, UInt32)])
+    @Test(
+        arguments: [
+            // Target and what the floor takes, then log N and p.
+            (80.0, 45.0, 15, 1), (80, 90, 14, 1), (80, 53, 15, 1), (80, 54, 14, 1), (80, 20, 15, 2), (80, 10, 15, 4),
+            (80, 5, 15, 8), (80, 0.1, 15, 64), (1000, 45, 15, 11), (0, 45, 14, 1), (-1, 45, 14, 1), (80, 0, 14, 1),
+            (.infinity, 45, 14, 1), (.nan, 45, 14, 1), (80, .infinity, 14, 1),
+        ] as [(Double, Double, UInt8, UInt32)])
     func theCostComesNearTheTargetAndStaysWithinBounds(target: Double, floor: Double, logN: UInt8, p: UInt32) {
         let cost = Scrypt.chosen(targetMilliseconds: target, floorMilliseconds: floor)
         #expect(cost == Scrypt.Cost(logN: logN, r: 8, p: p))

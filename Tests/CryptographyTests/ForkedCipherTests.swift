@@ -5,8 +5,9 @@ import Testing
 @testable import Cryptography
 
 @Suite struct ForkedCipherTests {
-    /// A child inherits the pooled contexts and the random bytes in them. Were it to use those, parent and child would seal
-    /// under the same nonces; and with the same file key, which a child can unwrap anew, that gives plaintext away.
+    /// A child inherits the pooled contexts and the random bytes in them. Were it to use those, parent and child would
+    /// seal under the same nonces; and with the same file key, which a child can unwrap anew, that gives plaintext
+    /// away.
     @Test func aChildDoesNotSealUnderItsParentsNonces() async {
         await #expect(processExitsWith: .success) {
             var warm = try ChunkCipher(key: try SecretBytes.random(count: 32))
@@ -28,7 +29,8 @@ import Testing
             #expect(status == 0)
             #expect(mine.count == 10 * ChunkCipher.nonceSize)
             for start in stride(from: 0, to: mine.count, by: ChunkCipher.nonceSize) {
-                #expect(mine[start..<(start + ChunkCipher.nonceSize)] != theirs[start..<(start + ChunkCipher.nonceSize)])
+                #expect(
+                    mine[start..<(start + ChunkCipher.nonceSize)] != theirs[start..<(start + ChunkCipher.nonceSize)])
             }
         }
     }

@@ -37,12 +37,14 @@ import Testing
 }
 
 @Suite struct ClassBWrapTests {
-    @Test(arguments: try VectorFile(
-        "class-b-wrap.txt",
-        required: [
-            "class_private_key", "class_public_key", "ephemeral_private_key", "ephemeral_public_key", "file_key", "wrapped",
-        ]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "class-b-wrap.txt",
+            required: [
+                "class_private_key", "class_public_key", "ephemeral_private_key", "ephemeral_public_key", "file_key",
+                "wrapped",
+            ]
+        ).cases)
     func givesTheBytesOfAnIndependentComputation(vector: VectorFile.Case) throws {
         let classPrivateKey = try secret(try vector.bytes("class_private_key"))
         let classPublicKey = try vector.bytes("class_public_key")
@@ -53,7 +55,8 @@ import Testing
             ephemeralPublicKey: try vector.bytes("ephemeral_public_key"), wrapped: try vector.bytes("wrapped"))
         #expect(wrapped == expected)
         let unwrapped = try ClassBWrap.unwrap(
-            ephemeralPublicKey: expected.ephemeralPublicKey, wrapped: expected.wrapped, classPrivateKey: classPrivateKey)
+            ephemeralPublicKey: expected.ephemeralPublicKey, wrapped: expected.wrapped, classPrivateKey: classPrivateKey
+        )
         let same = unwrapped.equals(fileKey)
         #expect(same)
         #expect(try KeyAgreement.publicKey(of: classPrivateKey) == classPublicKey)
@@ -69,7 +72,8 @@ import Testing
         let other = try KeyAgreement.generate()
         #expect(throws: CryptographyError.authenticationFailed) {
             _ = try ClassBWrap.unwrap(
-                ephemeralPublicKey: wrapped.ephemeralPublicKey, wrapped: wrapped.wrapped, classPrivateKey: other.privateKey)
+                ephemeralPublicKey: wrapped.ephemeralPublicKey, wrapped: wrapped.wrapped,
+                classPrivateKey: other.privateKey)
         }
         // Bit 255 of a public key is not part of the point, but it is part of what the wrapping key is derived from.
         for bit in 0..<256 {

@@ -1,3 +1,4 @@
+import ProtectionModel
 import SecretMemory
 import Testing
 
@@ -10,6 +11,10 @@ private func derive(
     switch label {
     case .passcodeSlot: try KeySchedule.passcodeSlotKey(passcodeKey: key)
     case .recoverySlot: try KeySchedule.recoverySlotKey(recoveryKey: key)
+    case .deviceSlot: try KeySchedule.deviceSlotKey(deviceKey: key)
+    case .oneClassKey:
+        try KeySchedule.classWrappingKey(
+            from: key, classNumber: 2, generation: 3, keybag: try #require(KeybagIdentifier(bytes: prefix[4...])))
     case .keybag: try KeySchedule.keybagKey(userKey: key, deviceKey: deviceKey)
     case .deviceWrapping: try KeySchedule.deviceWrappingKey(deviceKey: key)
     case .keybagAuthentication: try KeySchedule.keybagAuthenticationKey(deviceKey: key)
@@ -19,8 +24,6 @@ private func derive(
     case .recoveryAgreement: try KeySchedule.recoveryKeyPair(recoveryKey: key).privateKey.copy()
     case .recoveryAuthentication: try KeySchedule.recoveryAuthenticationKey(recoveryKey: key)
     case .fileWrapping: try KeySchedule.fileWrappingKey(classKey: key, recordPrefix: prefix)
-    case .fileContent: try KeySchedule.contentKey(fileKey: key)
-    case .fileHeader: try KeySchedule.headerAuthenticationKey(fileKey: key)
     case .fileRecord: try KeySchedule.recordAuthenticationKey(fileKey: key)
     // Its key is never given out; the boxes of the vectors open only with the right one.
     case .sealedBox: nil
@@ -81,6 +84,23 @@ private func bytes(_ secret: consuming SecretBytes?) -> [UInt8]? {
             changed[bit / 8] ^= 1 << (bit % 8)
             let derived = revealed(try KeySchedule.fileWrappingKey(classKey: key, recordPrefix: changed))
             #expect(seen.insert(derived).inserted, "bit \(bit)")
+        }
+    }
+
+    @Test func aClassKeysPlaceChangesItsWrappingKey() throws {
+        let key = try SecretBytes.random(count: 32)
+        var seen = Set<[UInt8]>()
+        for classNumber in [0, 1, 2, 255] as [UInt8] {
+            for generation in [0, 1, 2, 255] as [UInt8] {
+                for bit in -1..<128 {
+                    var identifier = [UInt8](0..<16)
+                    if bit >= 0 { identifier[bit / 8] ^= 1 << (bit % 8) }
+                    let derived = try KeySchedule.classWrappingKey(
+                        from: key, classNumber: classNumber, generation: generation,
+                        keybag: try #require(KeybagIdentifier(bytes: identifier)))
+                    #expect(seen.insert(revealed(derived)).inserted, "\(classNumber) \(generation) \(bit)")
+                }
+            }
         }
     }
 

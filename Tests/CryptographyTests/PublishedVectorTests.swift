@@ -4,9 +4,10 @@ import Testing
 @testable import Cryptography
 
 @Suite struct PublishedVectorTests {
-    @Test(arguments: try VectorFile(
-        "aes-256-key-wrap.txt", required: ["wrapping_key", "wrapped"], optional: ["key"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "aes-256-key-wrap.txt", required: ["wrapping_key", "wrapped"], optional: ["key"]
+        ).cases)
     func keyWrap(vector: VectorFile.Case) throws {
         let wrappingKey = try secret(try vector.bytes("wrapping_key"))
         let wrapped = try vector.bytes("wrapped")
@@ -20,14 +21,18 @@ import Testing
         #expect(revealed(try KeyWrap.unwrap(wrapped, under: wrappingKey)) == key)
     }
 
-    @Test(arguments: try VectorFile(
-        "aes-256-gcm.txt", required: ["key", "nonce", "associated_data", "ciphertext", "tag"], optional: ["plaintext"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "aes-256-gcm.txt", required: ["key", "nonce", "associated_data", "ciphertext", "tag"],
+            optional: ["plaintext"]
+        ).cases)
     func galoisCounterMode(vector: VectorFile.Case) throws {
         let ciphertext = try vector.bytes("ciphertext")
         let tag = try vector.bytes("tag")
         guard let plaintext = vector.fields["plaintext"] else {
-            #expect(throws: CryptographyError.authenticationFailed) { _ = try Self.gcm(vector, opening: ciphertext, tag) }
+            #expect(throws: CryptographyError.authenticationFailed) {
+                _ = try Self.gcm(vector, opening: ciphertext, tag)
+            }
             return
         }
         let sealed = try Self.gcm(vector, sealing: plaintext)
@@ -83,9 +88,10 @@ import Testing
         return plaintext
     }
 
-    @Test(arguments: try VectorFile(
-        "xaes-256-gcm.txt", required: ["key", "nonce", "associated_data", "plaintext", "ciphertext", "tag"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "xaes-256-gcm.txt", required: ["key", "nonce", "associated_data", "plaintext", "ciphertext", "tag"]
+        ).cases)
     func chunkCipher(vector: VectorFile.Case) throws {
         var cipher = try ChunkCipher(key: try secret(try vector.bytes("key")))
         let data = try vector.bytes("associated_data")
@@ -100,9 +106,10 @@ import Testing
         #expect(opened == plaintext)
     }
 
-    @Test(arguments: try VectorFile(
-        "x25519.txt", required: ["private_key", "public_key"], optional: ["shared_secret"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "x25519.txt", required: ["private_key", "public_key"], optional: ["shared_secret"]
+        ).cases)
     func x25519(vector: VectorFile.Case) throws {
         let privateKey = try secret(try vector.bytes("private_key"))
         let publicKey = try vector.bytes("public_key")
@@ -128,9 +135,10 @@ import Testing
         #expect(scalar.hexadecimal == "684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51")
     }
 
-    @Test(arguments: try VectorFile(
-        "hkdf-sha256.txt", required: ["input_key", "salt", "information", "pseudorandom_key", "output"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "hkdf-sha256.txt", required: ["input_key", "salt", "information", "pseudorandom_key", "output"]
+        ).cases)
     func hkdf(vector: VectorFile.Case) throws {
         let inputKey = try secret(try vector.bytes("input_key"))
         let salt = try vector.bytes("salt")
@@ -142,7 +150,8 @@ import Testing
             revealed(try HKDF.expand(try secret(extracted), information: information, count: output.count)) == output)
         #expect(
             revealed(
-                try HKDF.derive(inputKey: inputKey, salt: salt, information: information, count: output.count)) == output)
+                try HKDF.derive(inputKey: inputKey, salt: salt, information: information, count: output.count))
+                == output)
         if !salt.isEmpty {
             #expect(revealed(try HKDF.extract(salt: try secret(salt), inputKey: inputKey)) == extracted)
             #expect(
@@ -169,12 +178,14 @@ import Testing
         #expect(try Authenticator.verify(authenticator, of: message, key: key))
     }
 
-    @Test(arguments: try VectorFile(
-        "scrypt.txt", required: ["passcode", "salt", "log_n", "r", "p", "output"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "scrypt.txt", required: ["passcode", "salt", "log_n", "r", "p", "output"]
+        ).cases)
     func scrypt(vector: VectorFile.Case) throws {
         let cost = Scrypt.Cost(
-            logN: UInt8(try vector.number("log_n")), r: UInt32(try vector.number("r")), p: UInt32(try vector.number("p")))
+            logN: UInt8(try vector.number("log_n")), r: UInt32(try vector.number("r")),
+            p: UInt32(try vector.number("p")))
         let passcode = try vector.bytes("passcode")
         let salt = try vector.bytes("salt")
         let output = try vector.bytes("output")
@@ -196,9 +207,10 @@ import Testing
                 == output)
     }
 
-    @Test(arguments: try VectorFile(
-        "single-step-sha256.txt", required: ["shared_secret", "fixed_information", "output"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "single-step-sha256.txt", required: ["shared_secret", "fixed_information", "output"]
+        ).cases)
     func singleStepDerivation(vector: VectorFile.Case) throws {
         let shared = try secret(try vector.bytes("shared_secret"))
         let information = try vector.bytes("fixed_information")
@@ -223,7 +235,8 @@ import Testing
         let every: Set = [
             "associated_data", "authenticator", "box", "ciphertext", "class_private_key", "class_public_key", "context",
             "digest", "ephemeral_private_key", "ephemeral_public_key", "file_key", "fixed_information", "information",
-            "input_key", "key", "label", "log_n", "message", "nonce", "output", "p", "passcode", "plaintext", "private_key",
+            "input_key", "key", "label", "log_n", "message", "nonce", "output", "p", "passcode", "plaintext",
+            "private_key",
             "pseudorandom_key", "public_key", "r", "salt", "secret", "shared_secret", "tag", "wrapped", "wrapping_key",
         ]
         #expect(try VectorFile(name, required: [], optional: every).header.contains { $0.hasPrefix("Source: ") })

@@ -10,9 +10,10 @@ import Testing
         }
     }
 
-    @Test(arguments: try VectorFile(
-        "sealed-box.txt", required: ["private_key", "context", "secret", "box"]
-    ).cases)
+    @Test(
+        arguments: try VectorFile(
+            "sealed-box.txt", required: ["private_key", "context", "secret", "box"]
+        ).cases)
     func opensTheBoxesOfAnIndependentComputation(vector: VectorFile.Case) throws {
         let privateKey = try secret(try vector.bytes("private_key"))
         let context = try vector.bytes("context")
@@ -31,6 +32,13 @@ import Testing
         #expect(SealedBox.overhead == 73)
         #expect(box[0] == 1)
         #expect(revealed(try SealedBox.open(box, privateKey: pair.privateKey, context: context)) == bytes)
+    }
+
+    @Test func theWorkedExampleOfTheDocumentIsTheFirstVector() throws {
+        let vectors = try VectorFile("sealed-box.txt", required: ["private_key", "context", "secret", "box"])
+        let box = try vectors.cases[0].bytes("box").hexadecimal
+        let document = try repositoryFile("docs/key-schedule.md").filter { !$0.isWhitespace }
+        #expect(document.contains(box))
     }
 
     @Test func everyByteOfTheBoxIsAuthenticated() throws {
@@ -55,7 +63,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [[], [1], [2, 1], [1, 2, 0], [0, 1, 2]] as [[UInt8]]) func anotherContextDoesNotOpen(context: [UInt8])
+    @Test(arguments: [[], [1], [2, 1], [1, 2, 0], [0, 1, 2]] as [[UInt8]]) func anotherContextDoesNotOpen(
+        context: [UInt8]
+    )
         throws
     {
         let pair = try KeyAgreement.generate()

@@ -168,7 +168,8 @@ private func derivedKey(of key: borrowing SecretBytes, nonce: [UInt8]) throws ->
         try #require(EVP_MAC_update(context, message, message.count) == 1)
         var count = 0
         let finished = result.withUnsafeMutableBytes { result in
-            EVP_MAC_final(context, result.baseAddress.map { ($0 + 16 * half).assumingMemoryBound(to: UInt8.self) }, &count, 16)
+            EVP_MAC_final(
+                context, result.baseAddress.map { ($0 + 16 * half).assumingMemoryBound(to: UInt8.self) }, &count, 16)
         }
         try #require(finished == 1)
     }

@@ -30,16 +30,11 @@ struct VectorFile {
     let header: [String]
     let cases: [Case]
 
-    /// Reads a file of `fixtures/vectors`. Every case has all of `required`, perhaps some of `optional`, and nothing else.
+    /// Reads a file of `fixtures/vectors`. Every case has all of `required`, perhaps some of `optional`, and nothing
+    /// else.
     init(_ name: String, required: Set<String>, optional: Set<String> = []) throws {
-        let folder = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let path = "/\(folder)/fixtures/vectors/\(name)"
-        guard let file = fopen(path, "r") else { throw Malformed(description: "no \(path)") }
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
-        try self.init(text: String(decoding: bytes, as: UTF8.self), required: required, optional: optional)
+        try self.init(
+            text: try repositoryFile("fixtures/vectors/\(name)"), required: required, optional: optional)
     }
 
     init(text: String, required: Set<String>, optional: Set<String> = []) throws {
@@ -59,7 +54,9 @@ struct VectorFile {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
             if line.hasPrefix("#") {
-                guard cases.isEmpty, fields.isEmpty else { throw Malformed(description: "line \(index + 1): late comment") }
+                guard cases.isEmpty, fields.isEmpty else {
+                    throw Malformed(description: "line \(index + 1): late comment")
+                }
                 header.append(String(line.dropFirst(2)))
             } else if line.isEmpty {
                 try finish()
@@ -77,6 +74,17 @@ struct VectorFile {
         self.header = header
         self.cases = cases
     }
+}
+
+/// The text of a file of this repository.
+func repositoryFile(_ name: String) throws -> String {
+    let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+    guard let file = fopen("/\(root)/\(name)", "r") else { throw VectorFile.Malformed(description: "no \(name)") }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
+    return String(decoding: bytes, as: UTF8.self)
 }
 
 extension [UInt8] {
@@ -119,7 +127,8 @@ extension [UInt8] {
     }
 
     @Test(arguments: [
-        "", "# only\n", "x = 0\n", "x = 0G\n", "x = AB\n", "x  = 00\n", "x: 00\n", "x = 00\nx = 00\n", "z = 00\n", "y = 00\n",
+        "", "# only\n", "x = 0\n", "x = 0G\n", "x = AB\n", "x  = 00\n", "x: 00\n", "x = 00\nx = 00\n", "z = 00\n",
+        "y = 00\n",
         "x = 00\n\n# late\n", "x = 00 00\n",
     ])
     func refusesAnythingElse(text: String) {
