@@ -62,6 +62,26 @@ struct StoredRecord {
         }
     }
 
+    /// The class that a directory gives to new files; nil without a record.
+    ///
+    /// Throws `damaged(record)` or `needsNewerVersion`.
+    static func directoryClass(of descriptor: Int32, _ system: any SystemCalls) throws -> ProtectionClass? {
+        switch try attribute(of: descriptor, system) {
+        case .missing: return nil
+        case .bad(let error): throw error
+        case .good(let record):
+            guard record.isDirectory else {
+                throw ProtectionError(.damaged(.record), "the directory has the key record of a file")
+            }
+            return record.protectionClass
+        }
+    }
+
+    /// Throws when what lies here is from the future and must not be overwritten.
+    static func refuseNewer(_ attribute: Attribute) throws {
+        if case .bad(let error) = attribute, error.code == .needsNewerVersion { throw error }
+    }
+
     /// Which copies can count, the one that counts first: the stronger class, then the higher generation, then the one
     /// that admits a weaker past. Being locked is never a reason to try the next.
     ///
