@@ -69,7 +69,7 @@ final class AttemptFile: Sendable {
     /// When the file cannot be written the try is allowed all the same, once in the longest delay.
     func begin(_ warnings: inout [KeybagWarning]) throws(ProtectionError) -> Try {
         var file = openForWriting(&warnings)
-        if let file { lock(file.number) }
+        if let file { lock(file) }
         let before = read(file, &warnings)
         let wait = AttemptPolicy.delay(afterTries: before.tries) - elapsed(since: before)
         guard wait <= 0 else {
@@ -124,7 +124,7 @@ final class AttemptFile: Sendable {
     func reset() {
         var ignored: [KeybagWarning] = []
         guard let file = openForWriting(&ignored) else { return }
-        lock(file.number)
+        lock(file)
         let before = read(file, &ignored)
         guard !before.isClean else { return }
         var record = AttemptRecord()
@@ -161,8 +161,8 @@ final class AttemptFile: Sendable {
     }
 
     /// Waits for its turn. Where such locks do not work, two tries at once may count as one.
-    private func lock(_ file: Int32) {
-        _ = try? system.lock(file, .exclusive, start: 0, count: Int64(AttemptRecord.fileSize), wait: true)
+    private func lock(_ file: HeldDescriptor) {
+        _ = try? file.lock(.exclusive, start: 0, count: Int64(AttemptRecord.fileSize), wait: true)
     }
 
     private func read(_ file: HeldDescriptor?, _ warnings: inout [KeybagWarning]) -> AttemptRecord {

@@ -21,7 +21,7 @@ struct HolderLock: Sendable {
     func hold() -> HeldDescriptor? {
         do throws(SystemError) {
             let file = HeldDescriptor(try open())
-            return try system.lock(file.number, .shared, start: Int64(getpid()), count: 1, wait: true) ? file : nil
+            return try file.lock(.shared, start: Int64(getpid()), count: 1, wait: true) ? file : nil
         } catch {
             return nil
         }

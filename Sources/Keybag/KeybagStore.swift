@@ -113,8 +113,7 @@ final class KeybagStore: Sendable {
         let file: HeldDescriptor
         do throws(SystemError) {
             file = HeldDescriptor(try system.openFile(home.changeLock, [.read, .write, .create, .noFollow, .nonBlocking]))
-            // Whole file; the lock goes with the descriptor.
-            _ = try system.lock(file.number, .exclusive, start: 0, count: 1, wait: true)
+            _ = try file.lock(.exclusive, start: 0, count: 1, wait: true)
         } catch {
             throw ProtectionError(error, "the keybag cannot be locked for a change").at(home.changeLock)
         }

@@ -89,6 +89,19 @@ import Testing
         for record in files { _ = try other.unwrap(record) }
     }
 
+    @Test func removingItElsewhereUnlocksWhoeverIsLocked() throws {
+        let fixture = try KeybagFixture()
+        let keybag = try fixture.create()
+        #expect(try keybag.lock(reason: .command) == .locked)
+        let other = try fixture.open()
+        try other.removePasscode(secret(KeybagFixture.passcode))
+        #expect(keybag.lockState == .locked)
+        try keybag.unlock(passcode: secret("whatever"))
+        #expect(keybag.lockState == .unlocked && !keybag.hasPasscode)
+        #expect(code { try keybag.unlock(passcode: secret("whatever")) } == .noPasscodeSet)
+        #expect(code { try keybag.lock(reason: .command) } == .noPasscodeSet)
+    }
+
     @Test func theRecoveryKeySetsANewOne() throws {
         let fixture = try KeybagFixture()
         let recoveryKey = try RecoveryKey.generate()

@@ -252,6 +252,24 @@ import Testing
         #expect(code { try keybag.rotate([.fileNone]) } == .locked(nil))
     }
 
+    /// Both copies are on the disk before a file is wrapped, whoever wrote them; reading never waits for a disk.
+    @Test func namesAreSynchronisedOnceBeforeTheFirstWrap() throws {
+        let fixture = try KeybagFixture()
+        let record = try fixture.create(passcode: nil).makeFileKey(for: .none, flags: []).record
+        let calls = FailingCalls(plan: .only(1)) { $0.operation == .synchronize }
+        let keybag = try fixture.open(system: calls.system)
+        _ = try keybag.unwrap(record)
+        #expect(calls.count == 0)
+        #expect(code { try keybag.makeFileKey(for: .none, flags: []) } == .system(EIO))
+        _ = try keybag.makeFileKey(for: .none, flags: [])
+        _ = try keybag.rewrap(record, to: .complete, flags: [])
+        #expect(calls.count == 2)
+        try fixture.open().rotate([.fileNone])
+        try keybag.refresh()
+        #expect(try keybag.makeFileKey(for: .none, flags: []).record.generation == 1)
+        #expect(calls.count == 3)
+    }
+
     @Test func aGenerationThatNobodyHasIsDamage() throws {
         let fixture = try KeybagFixture()
         let keybag = try fixture.create()
