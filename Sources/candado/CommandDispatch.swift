@@ -1,0 +1,27 @@
+/// From a command's name to what it does.
+enum CommandDispatch {
+    /// Runs the command.
+    static func run(_ context: CommandContext) throws -> ExitStatus {
+        switch context.invocation.command.name {
+        case .generateManual: return try GenerateCommands.manual(context)
+        case .generateCompletions: return try GenerateCommands.completions(context)
+        case .initialize: return try InitializeCommand.run(context)
+        case .status: return try StatusCommand.run(context)
+        case .configGet: return try ConfigCommands.get(context)
+        case .configSet: return try ConfigCommands.set(context)
+        case .passcodeSet: return try PasscodeCommands.set(context)
+        case .passcodeRemove: return try PasscodeCommands.remove(context)
+        case .recover: return try PasscodeCommands.recover(context)
+        case .doctor: return try DoctorCommand.run(context)
+        case .protect: return try ConvertCommands.protect(context)
+        case .unprotect: return try ConvertCommands.unprotect(context)
+        case .protectionClass: return try ClassCommand.run(context)
+        case .setClass: return try EachFileCommands.setClass(context)
+        case .write: return try WriteCommand.run(context)
+        case .read: return try ReadCommand.run(context)
+        case .repair: return try EachFileCommands.repair(context)
+        case .audit:
+            throw CommandFailure(.failed, "'audit' is not wired yet")
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import FileProtection
+
+/// `candado set-class` and `candado repair`: one change for each file.
+enum EachFileCommands {
+    static func setClass(_ context: CommandContext) throws -> ExitStatus {
+        let operands = context.invocation.operands
+        guard let wanted = operands[0].text.flatMap({ ProtectionClass(name: $0) }) else { return .usage }
+        let rekey = context.invocation.has(.rekey)
+        return try run(context, Array(operands.dropFirst()), verb: "changed") { protection, path in
+            let change = try protection.setProtectionClass(wanted, of: path, rekey: rekey)
+            return FileOutcome(path: path, kind: change.changed ? .changed : .unchanged, protectionClass: change.to)
+        }
+    }
+
+    static func repair(_ context: CommandContext) throws -> ExitStatus {
+        try run(context, context.invocation.operands, verb: "mended", visitsDirectories: false) { protection, path in
+            let report = try protection.files.repair(path)
+            return FileOutcome(
+                path: path, kind: report.mended.isEmpty ? .unchanged : .changed,
+                protectionClass: report.protectionClass, mended: report.mended.map(\.rawValue))
+        }
+    }
+
+    private static func run(
+        _ context: CommandContext, _ operands: [Argument], verb: String, visitsDirectories: Bool = true,
+        _ body: (FileProtection, FilePath) throws -> FileOutcome
+    ) throws -> ExitStatus {
+        let session = try Session(context)
+        let isRecursive = context.invocation.has(.recursive)
+        var collector = OutcomeCollector(verb: verb, console: context.console)
+        /// One file, with an unlock when it turns out to be locked.
+        func change(_ path: FilePath, isOperand: Bool) throws {
+            do {
+                collector.add(try session.unlocking { try body(session.protection, path) })
+            } catch let error as ProtectionError {
+                switch error.code {
+                case .cancelled, .wrongPasscode, .tooManyTries: throw error
+                // A tree may hold plain files; only a path that was named has to be protected.
+                case .notProtected where !isOperand: collector.add(FileOutcome(path: path, kind: .unchanged))
+                default: collector.add(FileOutcome(path: path, kind: .failed(error)))
+                }
+            }
+        }
+        for operand in operands {
+            let path = operand.path
+            guard isRecursive else {
+                try context.checkInterrupt()
+                try change(path, isOperand: true)
+                continue
+            }
+            let walk = TreeWalk(
+                crossesFileSystems: context.invocation.has(.crossFileSystems), excluded: session.protection.ownFiles(),
+                system: context.system, isCancelled: { Interrupts.isRequested })
+            try walk.run(path) { path, result in
+                switch result {
+                case .success(let visit):
+                    switch visit.status.kind {
+                    case .regular: try change(path, isOperand: path == operand.path)
+                    case .directory: if visitsDirectories { try change(path, isOperand: true) }
+                    case .symbolicLink, .special: break
+                    }
+                case .failure(let error): collector.add(FileOutcome(path: path, kind: .failed(error)))
+                }
+            }
+        }
+        session.showWarnings()
+        return collector.finish()
+    }
+}

@@ -1,0 +1,61 @@
+import ProtectionModel
+
+/// Advice for people, by the kind of error. The libraries say what is wrong; only this table says what to do.
+enum Hints {
+    /// Sentences of advice for an error, most useful first. None where there is nothing useful to say.
+    static func advice(for code: ProtectionError.Code) -> [String] {
+        switch code {
+        case .locked(nil): ["give the passcode by --passcode-file, --passcode-fd or a terminal"]
+        case .locked(let protectionClass?):
+            [
+                "class \(protectionClass.name) needs an unlock: give the passcode by --passcode-file, --passcode-fd or a terminal"
+            ]
+        case .wrongPasscode: ["try again, or set a new passcode with 'candado recover' and the recovery key"]
+        case .tooManyTries(let seconds):
+            ["wait \(duration(seconds)), or use 'candado recover' and the recovery key"]
+        case .noPasscodeSet: ["set one with 'candado passcode set'"]
+        case .noPasscodeSource: ["give --passcode-file or --passcode-fd, or run it on a terminal"]
+        case .notProtected: ["protect it with 'candado protect'"]
+        case .recordMissing: ["run 'candado repair': the header holds a copy of the key record"]
+        case .damaged(.record), .damaged(.header):
+            ["run 'candado repair'; if that fails, restore the file from a backup"]
+        case .damaged(.unwrap): ["the key record was changed or is another file's: restore both from a backup"]
+        case .damaged(.chunk): ["restore the file from a backup"]
+        case .damaged(.keybag): ["run 'candado doctor'; if both copies are damaged, restore the home from a backup"]
+        case .damaged(.deviceKey):
+            ["run 'candado doctor'; if both copies are damaged, the recovery key is the way back"]
+        case .damaged(.capsule): ["use another copy: in the home, at the root of a protected tree, or in an export"]
+        case .foreignKeybag: ["use the home that it was made with: --home DIR or CANDADO_HOME"]
+        case .needsNewerVersion: ["install a newer version of candado"]
+        case .unsupported: ["use a file system with user attributes, such as ext4, xfs or btrfs"]
+        case .noKeybag: ["make one with 'candado init', or name its directory with --home"]
+        case .alreadyExists: ["nothing is ever overwritten: choose another name or another --home"]
+        case .otherClass: ["change the class with 'candado set-class'"]
+        case .busy: ["close the program that is writing it and try again"]
+        case .secretMemory: ["raise the limit of locked memory (ulimit -l)"]
+        case .invalidArgument, .cancelled, .cryptography: []
+        case .system(let errorNumber): advice(forErrorNumber: errorNumber)
+        }
+    }
+
+    private static func advice(forErrorNumber errorNumber: Int32) -> [String] {
+        switch errorNumber {
+        case 28: ["free some space: nothing was changed"]
+        case 30: ["the file system is mounted read-only"]
+        case 95: ["use a file system with user attributes, such as ext4, xfs or btrfs"]
+        case 122: ["the quota is used up: nothing was changed"]
+        default: []
+        }
+    }
+
+    /// Seconds, minutes or hours, rounded up.
+    static func duration(_ seconds: Double) -> String {
+        let whole = seconds.isFinite ? Int(min(max(seconds.rounded(.up), 0), 1e9)) : 0
+        switch whole {
+        case 1: return "1 second"
+        case ..<120: return "\(whole) seconds"
+        case ..<7200: return "\((whole + 59) / 60) minutes"
+        default: return "\((whole + 3599) / 3600) hours"
+        }
+    }
+}

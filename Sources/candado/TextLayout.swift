@@ -1,0 +1,38 @@
+/// Lays out text for terminals.
+enum TextLayout {
+    /// Breaks a paragraph at spaces into lines of at most `width` characters. A longer word stands alone.
+    static func wrap(_ paragraph: String, width: Int) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in paragraph.split(separator: " ") {
+            if line.isEmpty {
+                line = String(word)
+            } else if line.count + 1 + word.count <= width {
+                line += " " + word
+            } else {
+                lines.append(line)
+                line = String(word)
+            }
+        }
+        if !line.isEmpty { lines.append(line) }
+        return lines
+    }
+
+    /// Two columns; the second is wrapped, and begins on a line of its own where the first is too wide.
+    static func columns(_ rows: [(String, String)], indent: Int, gap: Int, width: Int, widest: Int = 26) -> [String] {
+        let column = min(rows.map(\.0.count).max() ?? 0, widest)
+        let hanging = String(repeating: " ", count: indent + column + gap)
+        var lines: [String] = []
+        for (left, right) in rows {
+            var wrapped = wrap(right, width: width - hanging.count)
+            var first = String(repeating: " ", count: indent) + left
+            if left.count <= column, let head = wrapped.first {
+                first += String(repeating: " ", count: column - left.count + gap) + head
+                wrapped.removeFirst()
+            }
+            lines.append(first)
+            lines += wrapped.map { hanging + $0 }
+        }
+        return lines
+    }
+}

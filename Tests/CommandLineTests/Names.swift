@@ -1,0 +1,4 @@
+@testable import candado
+
+/// Swift Testing has a type of the same name.
+typealias ExitStatus = candado.ExitStatus
