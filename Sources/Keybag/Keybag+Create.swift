@@ -67,7 +67,7 @@ extension Keybag {
         _ home: KeybagHome, _ deviceKeyStore: any DeviceKeyStore, _ system: any SystemCalls, _ clock: any SystemClock,
         _ userKey: borrowing UserKey
     ) throws(ProtectionError) -> Keybag {
-        let keybag = try open(home, deviceKeyStore: deviceKeyStore, system: system, clock: clock)
+        let keybag = try Keybag.open(home, deviceKeyStore: deviceKeyStore, system: system, clock: clock)
         if keybag.lockState != .unlocked { try keybag.unlock(with: userKey) }
         return keybag
     }

@@ -65,8 +65,10 @@ import Testing
         try expect(keybag, opens: fixture)
         // A newer program changes no format of its own accord.
         for name in Self.files.prefix(5) {
-            #expect(try fixture.directory.read(name) == SafeFile.read(
-                Self.fixtures.appending(name), maximumSize: 1 << 20, ownerOnly: false, LinuxSystemCalls.shared))
+            #expect(
+                try fixture.directory.read(name)
+                    == SafeFile.read(
+                        Self.fixtures.appending(name), maximumSize: 1 << 20, ownerOnly: false, LinuxSystemCalls.shared))
         }
     }
 

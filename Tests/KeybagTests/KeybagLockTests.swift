@@ -109,7 +109,7 @@ import Testing
         let stream: AsyncStream<LockEvent>
         do {
             let (fixture, keybag) = try unlocked()
-        defer { withExtendedLifetime(fixture) {} }
+            defer { withExtendedLifetime(fixture) {} }
             stream = keybag.lockEvents()
             _ = try keybag.lock(reason: .command)
         }
@@ -150,7 +150,9 @@ import Testing
         #expect(keybag.manager.loanCount == 10_000)
         _ = try keybag.lock(reason: .command)
         #expect(keybag.manager.loanCount == 0)
-        for lease in leases where code({ try lease.withKey { _ in } }) != .locked(.complete) { Issue.record("a key lives on") }
+        for lease in leases where code({ try lease.withKey { _ in } }) != .locked(.complete) {
+            Issue.record("a key lives on")
+        }
         leases = []
         // Other tests use secrets meanwhile, but not by the thousand.
         #expect(SecretMemory.slotsInUse < before + 9_000)
@@ -198,7 +200,8 @@ import Testing
     @Test func leasesMayBeUsedInsideEachOther() throws {
         let (fixture, keybag) = try unlocked()
         defer { withExtendedLifetime(fixture) {} }
-        let one = try keybag.makeFileKey(for: .complete, flags: []), two = try keybag.makeFileKey(for: .complete, flags: [])
+        let one = try keybag.makeFileKey(for: .complete, flags: []),
+            two = try keybag.makeFileKey(for: .complete, flags: [])
         let same = try one.lease.withKey { one in
             try two.lease.withKey { two in
                 _ = try keybag.makeFileKey(for: .complete, flags: [])
@@ -291,7 +294,9 @@ import Testing
             ]
             var scans: [(String, MemoryScan)] = try keybag.manager.withGuarded(nil) { (guardedKeys, userKey) in
                 #expect(Set(guardedKeys.table.newest.keys) == Set(guarded))
-                return guardedKeys.table.keys.map { ("\($0.key.keyClass.name) \($0.key.generation)", MemoryScan(for: $0.value.bytes)) }
+                return guardedKeys.table.keys.map {
+                    ("\($0.key.keyClass.name) \($0.key.generation)", MemoryScan(for: $0.value.bytes))
+                }
                     + [("user key", MemoryScan(for: userKey.key.bytes))]
             }
             #expect(scans.count == 7)
@@ -333,7 +338,8 @@ import Testing
             let lease = try keybag.makeFileKey(for: .complete, flags: []).lease
             let lasting = try keybag.makeFileKey(for: .none, flags: []).lease
             let status = inForkedChild {
-                code { try lease.withKey { _ in } } == .unsupported && code { try lasting.withKey { _ in } } == .unsupported
+                code { try lease.withKey { _ in } } == .unsupported
+                    && code { try lasting.withKey { _ in } } == .unsupported
                     && code { try keybag.makeFileKey(for: .complete, flags: []) } == .unsupported
             }
             #expect(status == 0)

@@ -265,7 +265,9 @@ import Testing
             guard Int(tries) >= image.marks.count else {
                 throw KeybagCreateTests.Broken("\(tries) tries, \(image.marks.count) answered")
             }
-            guard try fixture.unlockCode(KeybagFixture.passcode) == nil else { throw KeybagCreateTests.Broken("does not unlock") }
+            guard try fixture.unlockCode(KeybagFixture.passcode) == nil else {
+                throw KeybagCreateTests.Broken("does not unlock")
+            }
         }
         #expect(report.violationCount == 0, "\(report)")
     }
@@ -281,7 +283,9 @@ import Testing
             guard keybag.lockState == .unlocked else { throw KeybagCreateTests.Broken("unlocked, but is not") }
         } check: { _, failure, _ in
             base.clock.advance(by: 3600)
-            guard try base.unlockCode(KeybagFixture.passcode) == nil else { throw KeybagCreateTests.Broken("\(failure)") }
+            guard try base.unlockCode(KeybagFixture.passcode) == nil else {
+                throw KeybagCreateTests.Broken("\(failure)")
+            }
         }
         #expect(runs > 30)
     }
