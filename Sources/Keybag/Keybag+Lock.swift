@@ -10,13 +10,9 @@ extension Keybag {
     /// When it returns `locked`, no class A key, class B private key, user key or class A file key is left in this
     /// process, and no other process holds any. Otherwise it names those that do. Throws `noPasscodeSet`.
     public func lock(reason: LockReason) throws(ProtectionError) -> LockOutcome {
-        var mayLock = hasPasscode || isErased
-        if !mayLock {
-            // Another process may have set one.
-            try refresh()
-            mayLock = hasPasscode || isErased
-        }
-        guard mayLock else {
+        // Another process may have set or removed the passcode. A keybag that cannot be read now is no reason not to lock.
+        _ = try? refresh()
+        guard hasPasscode || isErased else {
             throw ProtectionError(.noPasscodeSet, "no passcode is set, so nothing can be locked")
         }
         let outcome = manager.lock(reason: reason, grace: settings.gracePeriod)
