@@ -173,8 +173,8 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
         _ file: borrowing SecretBytes, for keybag: KeybagIdentifier
     ) throws(ProtectionError) -> DeviceKey {
         let damaged = ProtectionError(.damaged(.deviceKey), "the device key is not what was written")
-        let header = file.withUnsafeBytes { Array($0[..<headerSize]) }
-        let check = file.withUnsafeBytes { Array($0[72...]) }
+        let header = file.withUnsafeBytes { Array($0[..<headerSize]) }  // rules: not secret: before the key
+        let check = file.withUnsafeBytes { Array($0[72...]) }  // rules: not secret: behind the key
         let bytes = try file.withUnsafeBytes { (file) throws(ProtectionError) in
             try translatingErrors { () throws(SecretMemoryError) in
                 try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: file[headerSize..<72]))
