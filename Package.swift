@@ -26,6 +26,8 @@ let package = Package(
         .target(name: "ProtectionAudit", dependencies: ["ProtectedFiles", "ProtectionModel", "LinuxSystem"]),
         // Floor 6
         .executableTarget(name: "candado", dependencies: ["FileProtection", "ProtectionAudit"]),
+        // Measures the library for Benchmarks/run; not a product.
+        .executableTarget(name: "candado-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/RandomAccess"),
         // Test support and tests
         .target(name: "TestSupport", dependencies: ["LinuxSystem", "ProtectionModel", "SecretMemory"], path: "Tests/TestSupport"),
         .testTarget(name: "SecretMemoryTests", dependencies: ["SecretMemory", "TestSupport"]),

@@ -65,7 +65,8 @@ int candado_has_attribute_at(void) {
 }
 
 ssize_t candado_attribute_by_joined_path(int directory, const char *path, const char *name, void *value, size_t size) {
-    if (directory == AT_FDCWD || path[0] == '/') return lgetxattr(path, name, value, size);
+    // An empty path is no file, though the joined one would be the directory.
+    if (directory == AT_FDCWD || path[0] == '/' || path[0] == 0) return lgetxattr(path, name, value, size);
     char joined[4096 + 32];
     int length = snprintf(joined, sizeof joined, "/proc/self/fd/%d/%s", directory, path);
     if (length < 0 || (size_t)length >= sizeof joined) {
@@ -116,7 +117,8 @@ int candado_file_system_status(int descriptor, struct candado_file_system *statu
     if (fstatfs(descriptor, &raw) == -1) return -1;
     status->type = (int64_t)raw.f_type;
     int64_t unit = raw.f_frsize > 0 ? (int64_t)raw.f_frsize : (int64_t)raw.f_bsize;
-    if (__builtin_mul_overflow((int64_t)raw.f_bavail, unit, &status->available_bytes)) status->available_bytes = INT64_MAX;
+    if (__builtin_mul_overflow((int64_t)raw.f_bavail, unit, &status->available_bytes))
+        status->available_bytes = INT64_MAX;
     status->read_only = (raw.f_flags & 1 /* ST_RDONLY */) != 0;
     return 0;
 }

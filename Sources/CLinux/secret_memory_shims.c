@@ -115,6 +115,11 @@ void candado_zero(void *bytes, size_t count) {
     explicit_bzero(bytes, count);
 }
 
+__attribute__((noinline)) void candado_clear_stack(void) {
+    unsigned char below[32 * 1024];
+    explicit_bzero(below, sizeof below);
+}
+
 // The barrier after each step keeps the compiler from leaving the loop early once the outcome is known.
 bool candado_is_zero(const void *bytes, size_t count) {
     const unsigned char *next = bytes;

@@ -1,11 +1,11 @@
 import COpenSSL
 import SecretMemory
 
-/// XAES-256-GCM (C2SP): AES-256-GCM under a key derived from a 24-byte random nonce for each chunk, so that no number of
-/// chunks that anyone will write makes a nonce repeat. `docs/key-schedule.md`.
+/// XAES-256-GCM (C2SP): AES-256-GCM under a key derived from a 24-byte random nonce for each chunk, so that no number
+/// of chunks that anyone will write makes a nonce repeat. `docs/key-schedule.md`.
 ///
-/// Keyed once and used for the chunks of one operation, on one thread. While it lives, OpenSSL's contexts hold the key in
-/// the ordinary heap; afterwards nothing does. So let it go when the operation ends.
+/// Keyed once and used for the chunks of one operation, on one thread. While it lives, OpenSSL's contexts hold the key
+/// in the ordinary heap; afterwards nothing does. So let it go when the operation ends.
 public struct ChunkCipher: ~Copyable {
     /// Bytes of a nonce.
     public static let nonceSize = 24
@@ -48,8 +48,9 @@ public struct ChunkCipher: ~Copyable {
         }
     }
 
-    /// Seals a chunk under a fresh random nonce. `seal` takes ``sealSize`` bytes; `ciphertext` as many as `plaintext` has,
-    /// and may be the same place. Throws `invalidArgument` for other sizes. Whatever is thrown, `ciphertext` is worthless.
+    /// Seals a chunk under a fresh random nonce. `seal` takes ``sealSize`` bytes; `ciphertext` as many as `plaintext`
+    /// has, and may be the same place. Throws `invalidArgument` for other sizes. Whatever is thrown, `ciphertext` is
+    /// worthless.
     public mutating func seal(
         _ plaintext: UnsafeRawBufferPointer, associatedData: UnsafeRawBufferPointer,
         into ciphertext: UnsafeMutableRawBufferPointer, seal: UnsafeMutableRawBufferPointer
@@ -104,7 +105,8 @@ public struct ChunkCipher: ~Copyable {
                     block.storeBytes(of: word, toByteOffset: 4 + offset, as: UInt32.self)
                 }
                 for offset in stride(from: 0, to: 16, by: 8) {
-                    let word = block.load(fromByteOffset: offset, as: UInt64.self)
+                    let word =
+                        block.load(fromByteOffset: offset, as: UInt64.self)
                         ^ firstKey.load(fromByteOffset: offset, as: UInt64.self)
                     block.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
                 }

@@ -21,7 +21,8 @@ enum GaloisCounterMode {
                 sealing ? 1 : 0, nil))
     }
 
-    /// Seals one message. `ciphertext` has as many bytes as `plaintext` and may be the same place; `tag` takes 16 bytes.
+    /// Seals one message. `ciphertext` has as many bytes as `plaintext` and may be the same place; `tag` takes 16
+    /// bytes.
     static func seal(
         _ context: OpaquePointer, _ plaintext: UnsafeRawBufferPointer, associatedData: UnsafeRawBufferPointer,
         into ciphertext: UnsafeMutableRawBufferPointer, tag: UnsafeMutableRawBufferPointer
@@ -37,8 +38,9 @@ enum GaloisCounterMode {
         try Library.check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(tagSize), tag.baseAddress))
     }
 
-    /// Opens one message. Throws `authenticationFailed` when the tag is not that of ciphertext and associated data. When
-    /// anything is thrown, `plaintext` holds zeros: what was decrypted before the tag was seen to be wrong is not released.
+    /// Opens one message. Throws `authenticationFailed` when the tag is not that of ciphertext and associated data.
+    /// When anything is thrown, `plaintext` holds zeros: what was decrypted before the tag was seen to be wrong is not
+    /// released.
     static func open(
         _ context: OpaquePointer, _ ciphertext: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer,
         associatedData: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawBufferPointer

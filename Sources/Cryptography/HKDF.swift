@@ -27,8 +27,8 @@ public enum HKDF {
         }
     }
 
-    /// The expand step: 1 to ``maximumCount`` bytes. Throws `invalidKey` for a key of zeros, `invalidArgument` for another
-    /// count.
+    /// The expand step: 1 to ``maximumCount`` bytes. Throws `invalidKey` for a key of zeros, `invalidArgument` for
+    /// another count.
     public static func expand(
         _ key: borrowing SecretBytes, information: [UInt8], count: Int
     ) throws(CryptographyError) -> SecretBytes {

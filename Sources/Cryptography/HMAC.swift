@@ -19,8 +19,8 @@ enum HMAC {
             ? Template(context: context, failure: "") : Template(context: nil, failure: Library.errorText())
     }()
 
-    /// Writes 32 bytes: the authenticator of the parts of a message, one after the other. OpenSSL zeroes what its context
-    /// held when that is freed.
+    /// Writes 32 bytes: the authenticator of the parts of a message, one after the other. OpenSSL zeroes what its
+    /// context held when that is freed.
     static func compute(
         key: UnsafeRawBufferPointer, _ first: UnsafeRawBufferPointer,
         _ second: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),

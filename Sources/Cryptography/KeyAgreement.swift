@@ -43,8 +43,8 @@ public enum KeyAgreement {
         return result
     }
 
-    /// The secret that both sides compute. Throws `invalidKey` for keys of another size, for a private key of zeros, and
-    /// when the result is all zeros: then the public key was one of the few that give everybody the same secret.
+    /// The secret that both sides compute. Throws `invalidKey` for keys of another size, for a private key of zeros,
+    /// and when the result is all zeros: then the public key was one of the few that give everybody the same secret.
     public static func sharedSecret(
         _ privateKey: borrowing SecretBytes, with publicKey: [UInt8]
     ) throws(CryptographyError) -> SecretBytes {

@@ -16,9 +16,9 @@ public enum KeySchedule {
         case deviceSlot = "candado/v1/slot/device"
         /// Wraps one class key, under the keybag key or the device's.
         case oneClassKey = "candado/v1/keybag/one-class-key"
-        /// Wraps class keys A, B, C and the keychain's in the keybag.
+        /// From user key and device key, the key that the keys of A, B, C and most of the keychain's are wrapped under.
         case keybag = "candado/v1/keybag/class-keys"
-        /// Wraps class key D and the keychain's ThisDeviceOnly keys.
+        /// The key that class key D and the keychain's keys that need no passcode are wrapped under.
         case deviceWrapping = "candado/v1/device/class-keys"
         /// Authenticates the keybag as a whole.
         case keybagAuthentication = "candado/v1/device/keybag-authentication"
@@ -34,10 +34,6 @@ public enum KeySchedule {
         case recoveryAuthentication = "candado/v1/recovery/authentication"
         /// Wraps one file key of class A, C or D.
         case fileWrapping = "candado/v1/class/file-key"
-        /// Seals the chunks of one file.
-        case fileContent = "candado/v1/file/content"
-        /// Authenticates the header slots of one file.
-        case fileHeader = "candado/v1/file/header"
         /// Authenticates a class B key record.
         case fileRecord = "candado/v1/file/record"
         /// Seals bytes to a public key.
@@ -137,8 +133,8 @@ public enum KeySchedule {
 
     // MARK: From a class key
 
-    /// The key that wraps one file key of class A, C or D. `recordPrefix` is the record's first 20 bytes, so that none of
-    /// them can be changed without the unwrap failing.
+    /// The key that wraps one file key of class A, C or D. `recordPrefix` is the record's first 20 bytes, so that none
+    /// of them can be changed without the unwrap failing.
     public static func fileWrappingKey(
         classKey: borrowing SecretBytes, recordPrefix: [UInt8]
     ) throws(CryptographyError) -> SecretBytes {
@@ -146,18 +142,6 @@ public enum KeySchedule {
     }
 
     // MARK: From a file key
-
-    /// The key that seals a file's chunks.
-    public static func contentKey(fileKey: borrowing SecretBytes) throws(CryptographyError) -> SecretBytes {
-        try expand(fileKey, .fileContent)
-    }
-
-    /// The key that authenticates a file's header slots.
-    public static func headerAuthenticationKey(
-        fileKey: borrowing SecretBytes
-    ) throws(CryptographyError) -> SecretBytes {
-        try expand(fileKey, .fileHeader)
-    }
 
     /// The key that authenticates a class B key record.
     public static func recordAuthenticationKey(

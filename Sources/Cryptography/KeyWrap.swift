@@ -2,8 +2,8 @@ import SecretMemory
 
 /// AES-256 key wrap: RFC 3394, which is KW of NIST SP 800-38F.
 ///
-/// The rounds are ours, over OpenSSL's AES: its own wrap does not use the processor's AES instructions, and would put an
-/// unwrapped key into ordinary memory first. Tests hold it against OpenSSL's and the published vectors. Thread-safe.
+/// The rounds are ours, over OpenSSL's AES: its own wrap does not use the processor's AES instructions, and would put
+/// an unwrapped key into ordinary memory first. Tests hold it against OpenSSL's and the published vectors. Thread-safe.
 public enum KeyWrap {
     /// Bytes that wrapping adds.
     public static let overhead = 8
@@ -49,8 +49,8 @@ public enum KeyWrap {
 
     /// Unwraps what ``wrap(_:under:)`` gave, straight into secret memory.
     ///
-    /// Throws `authenticationFailed` when it was not wrapped under this key, `invalidArgument` for a size that no wrap has,
-    /// `invalidKey` for an unfit wrapping key or when the wrapped key is all zeros.
+    /// Throws `authenticationFailed` when it was not wrapped under this key, `invalidArgument` for a size that no wrap
+    /// has, `invalidKey` for an unfit wrapping key or when the wrapped key is all zeros.
     public static func unwrap(
         _ wrapped: [UInt8], under wrappingKey: borrowing SecretBytes
     ) throws(CryptographyError) -> SecretBytes {

@@ -2,8 +2,8 @@ import COpenSSL
 
 /// What OpenSSL has to be asked for by name, asked once per process.
 ///
-/// A library context of our own reads no configuration file: neither `OPENSSL_CONF` nor a program that we live in can put
-/// another implementation under our keys.
+/// A library context of our own reads no configuration file: neither `OPENSSL_CONF` nor a program that we live in can
+/// put another implementation under our keys.
 enum Library {
     /// Something of OpenSSL's that is fetched once, never changed and never freed.
     struct Fetched: @unchecked Sendable {

@@ -1,7 +1,8 @@
 import COpenSSL
 import Glibc
 
-/// A list of OpenSSL parameters and the memory that they point to. Octets stay the caller's: they must outlive ``use(_:)``.
+/// A list of OpenSSL parameters and the memory that they point to. Octets stay the caller's: they must outlive
+/// ``use(_:)``.
 final class Parameters {
     private var list: [OSSL_PARAM] = []
     private var texts: [UnsafeMutablePointer<CChar>] = []
@@ -15,7 +16,8 @@ final class Parameters {
     func add(_ name: String, octets: UnsafeRawBufferPointer) {
         guard let name = copy(name) else { return }
         list.append(
-            OSSL_PARAM_construct_octet_string(name, UnsafeMutableRawPointer(mutating: octets.baseAddress), octets.count))
+            OSSL_PARAM_construct_octet_string(name, UnsafeMutableRawPointer(mutating: octets.baseAddress), octets.count)
+        )
     }
 
     func add(_ name: String, number: UInt64) {

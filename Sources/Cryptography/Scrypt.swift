@@ -42,8 +42,8 @@ public enum Scrypt {
             return overflow ? .max : product
         }
 
-        /// True for what the standard allows and this module is willing to do: a hostile file that names its own cost can
-        /// demand no more than ``Scrypt/maximumMemory`` and ``Scrypt/maximumWork``.
+        /// True for what the standard allows and this module is willing to do: a hostile file that names its own cost
+        /// can demand no more than ``Scrypt/maximumMemory`` and ``Scrypt/maximumWork``.
         public var isAllowed: Bool {
             logN >= 1 && logN < 32 && r >= 1 && p >= 1 && memory <= UInt64(maximumMemory) && work <= maximumWork
                 && UInt64(logN) < 16 * UInt64(r)
@@ -73,6 +73,8 @@ public enum Scrypt {
         // OpenSSL zeroes its copy of the passcode and its tables when it is done.
         defer { EVP_KDF_CTX_free(context) }
         var result = try makeSecret(count: count)
+        // PBKDF2, the last step, leaves its last block on the stack: that is, the key.
+        defer { SecretMemory.clearStack() }
         try result.withUnsafeMutableBytes { (result) throws(CryptographyError) in
             try salt.withBytes { (salt) throws(CryptographyError) in
                 // OpenSSL tells a missing value from an empty one by its address.
@@ -97,8 +99,8 @@ public enum Scrypt {
         return result
     }
 
-    /// Chooses a cost that takes about `targetMilliseconds` on this machine: N = 2^14 or 2^15 and r = 8, so that 64 MiB of
-    /// memory are enough, and the rest through p. Never less than ``Cost/floor``.
+    /// Chooses a cost that takes about `targetMilliseconds` on this machine: N = 2^14 or 2^15 and r = 8, so that 64 MiB
+    /// of memory are enough, and the rest through p. Never less than ``Cost/floor``.
     ///
     /// `milliseconds` reads a clock that only rises. Throws what ``derive(passcode:salt:cost:count:)`` throws.
     public static func calibrate(

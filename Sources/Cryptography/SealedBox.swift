@@ -46,8 +46,8 @@ public enum SealedBox {
 
     /// Opens a box into secret memory.
     ///
-    /// Throws `authenticationFailed` when it was not sealed to this key in this context or was changed, `invalidArgument`
-    /// when its size or version is none that a box has, `invalidKey` for unfit keys.
+    /// Throws `authenticationFailed` when it was not sealed to this key in this context or was changed,
+    /// `invalidArgument` when its size or version is none that a box has, `invalidKey` for unfit keys.
     public static func open(
         _ box: [UInt8], privateKey: borrowing SecretBytes, context: [UInt8]
     ) throws(CryptographyError) -> SecretBytes {

@@ -6,8 +6,8 @@ public enum SingleStepDerivation {
     /// The most bytes that can be derived.
     public static let maximumCount = 255 * 32
 
-    /// Derives 1 to ``maximumCount`` bytes. Throws `invalidKey` for a shared secret of zeros, `invalidArgument` for another
-    /// count. Thread-safe.
+    /// Derives 1 to ``maximumCount`` bytes. Throws `invalidKey` for a shared secret of zeros, `invalidArgument` for
+    /// another count. Thread-safe.
     public static func sha256(
         sharedSecret: borrowing SecretBytes, fixedInformation: [UInt8], count: Int
     ) throws(CryptographyError) -> SecretBytes {

@@ -49,7 +49,8 @@ struct NewKeybagPlace {
     /// Makes the state directory with the mark in it, or finds the one that an unfinished run left. Returns the
     /// identifier of the keybag to be. `wanted` is nil for a random one.
     func prepareState(_ wanted: KeybagIdentifier?) throws(ProtectionError) -> KeybagIdentifier {
-        if let unfinished = try unfinishedIdentifier() {
+        let found = try findState()
+        if let unfinished = found.unfinished {
             guard wanted == nil || wanted == unfinished else {
                 throw ProtectionError(
                     .alreadyExists, "the state of another keybag that was never finished lies here",
@@ -58,7 +59,7 @@ struct NewKeybagPlace {
             return unfinished
         }
         let identifier: KeybagIdentifier
-        if let wanted { identifier = wanted } else { identifier = try randomIdentifier() }
+        if let known = wanted ?? found.empty { identifier = known } else { identifier = try randomIdentifier() }
         let state = home.stateDirectory(of: identifier)
         if try exists(state) {
             let names = try entries(state)
@@ -78,26 +79,28 @@ struct NewKeybagPlace {
         return identifier
     }
 
-    /// Looks for the mark of an unfinished run, and refuses a device key that lies there without one: its keybag may be
-    /// lost, and its owner wants it back.
-    private func unfinishedIdentifier() throws(ProtectionError) -> KeybagIdentifier? {
+    /// Looks for the mark of an unfinished run, or for a directory that one had only just made. Refuses a device key that
+    /// lies there without a mark: its keybag may be lost, and its owner wants it back.
+    private func findState() throws(ProtectionError) -> (unfinished: KeybagIdentifier?, empty: KeybagIdentifier?) {
         guard let root = home.stateRoot else {
             // The directory does not depend on the identifier, so any will do to name it.
-            guard let any = KeybagIdentifier(bytes: [UInt8](repeating: 0, count: 16)) else { return nil }
-            return try mark(in: home.stateDirectory(of: any))
+            guard let any = KeybagIdentifier(bytes: [UInt8](repeating: 0, count: 16)) else { return (nil, nil) }
+            return (try mark(in: home.stateDirectory(of: any)), nil)
         }
-        guard try exists(root) else { return nil }
+        var empty: KeybagIdentifier?
+        guard try exists(root) else { return (nil, nil) }
         for name in try entries(root) {
             guard let text = name.text, let identifier = KeybagIdentifier(text) else { continue }
             let directory = root.appending(name)
-            if try mark(in: directory) == identifier { return identifier }
+            if try mark(in: directory) == identifier { return (identifier, nil) }
             for key in FileDeviceKeyStore.names where try exists(directory.appending(key)) {
                 throw ProtectionError(
                     .alreadyExists, "there is a device key without a keybag: recover the keybag, or move the key away",
                     path: directory.appending(key))
             }
+            if try entries(directory).allSatisfy(StagedFile.isTemporaryName) { empty = identifier }
         }
-        return nil
+        return (nil, empty)
     }
 
     private func mark(in directory: FilePath) throws(ProtectionError) -> KeybagIdentifier? {

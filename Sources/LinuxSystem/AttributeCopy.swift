@@ -12,7 +12,7 @@ enum AttributePolicy {
 
     init(of name: String) {
         let action = Self.gate.withLock { _ in name.withCString { candado_attribute_policy($0) } }
-        // 2 marks access control lists: cp leaves them to its own code for permissions, here they are copied as they are.
+        // 2 marks access control lists: cp has code of its own for those, here they are copied as they are.
         self = action == 1 ? .skip : .copy
     }
 
@@ -42,7 +42,8 @@ extension SystemCalls {
             do {
                 try setAttribute(name, of: target, to: value, replacing: .allowed)
             } catch let error
-                where AttributePolicy.isReserved(name) && [EPERM, EACCES, EOPNOTSUPP, EINVAL].contains(error.errorNumber)
+                where AttributePolicy.isReserved(name)
+                && [EPERM, EACCES, EOPNOTSUPP, EINVAL].contains(error.errorNumber)
             {
                 continue
             }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A path as Linux has it: any bytes but NUL. Nothing is normalised.
 public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The bytes, without a terminating NUL.
@@ -18,6 +20,11 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
     /// For bytes that are known to hold no NUL.
     init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
+    /// The bytes of a C string.
+    public init(copying text: UnsafePointer<CChar>) {
+        self.bytes = Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    }
+
     /// The current directory, `.`.
     public static let current: FilePath = "."
 
@@ -37,9 +44,7 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
                 case "'", "\\": result += "\\" + String(scalar)
                 case "\n": result += "\\n"
                 case "\t": result += "\\t"
-                case _ where scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
-                    || scalar.properties.generalCategory == .lineSeparator
-                    || scalar.properties.generalCategory == .paragraphSeparator:
+                case _ where Self.isInvisible(scalar.properties.generalCategory):
                     result += "\\u{" + String(scalar.value, radix: 16) + "}"
                 default: result.unicodeScalars.append(scalar)
                 }
@@ -55,6 +60,13 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
             }
         }
         return result + "'"
+    }
+
+    private static func isInvisible(_ category: Unicode.GeneralCategory) -> Bool {
+        switch category {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
 
     /// True when it begins with a slash.

@@ -69,7 +69,7 @@ public struct StagedFile: ~Copyable, Sendable {
         } catch let error
             where replacing == .forbidden && [EINVAL, ENOSYS, EOPNOTSUPP].contains(error.errorNumber)
         {
-            // A file system without RENAME_NOREPLACE: a link does not overwrite either. The temporary name goes in deinit.
+            // A file system without RENAME_NOREPLACE: a link does not overwrite either. deinit removes the other name.
             try system.link(descriptor.number, to: name, in: directory)
             return
         }

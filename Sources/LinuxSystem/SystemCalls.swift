@@ -70,7 +70,9 @@ public struct DirectoryEntry: Hashable, Sendable {
 ///
 /// Each method is one call, retried only on `EINTR`. `directory` is a descriptor or ``currentDirectory``. Thread-safe.
 public protocol SystemCalls: AnyObject, Sendable {
-    func open(_ path: FilePath, in directory: Int32, _ options: OpenOptions, permissions: UInt32) throws(SystemError) -> Int32
+    func open(
+        _ path: FilePath, in directory: Int32, _ options: OpenOptions, permissions: UInt32
+    ) throws(SystemError) -> Int32
     func close(_ descriptor: Int32) throws(SystemError)
     /// A second descriptor of the same open file description.
     func duplicate(_ descriptor: Int32) throws(SystemError) -> Int32
@@ -78,7 +80,9 @@ public protocol SystemCalls: AnyObject, Sendable {
     func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) throws(SystemError) -> Int
     /// `pread`: offset in bytes; returns the bytes read, 0 at the end.
-    func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int
+    func read(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(SystemError) -> Int
     /// `pwrite`: may write fewer bytes than given.
     func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) -> Int
     /// `ftruncate`
@@ -101,20 +105,34 @@ public protocol SystemCalls: AnyObject, Sendable {
     func makeDirectory(_ path: FilePath, in directory: Int32, permissions: UInt32) throws(SystemError)
     /// The next entries of an open directory, some thousands at most; empty at the end (`getdents64`).
     func readDirectory(_ descriptor: Int32) throws(SystemError) -> [DirectoryEntry]
+    /// The same as the kernel's records in the caller's buffer, for walks over many files: the number of bytes, 0 at the
+    /// end. ``DirectoryEntry/forEachRecord(in:_:)`` reads them.
+    func readDirectory(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int
     /// The value of an extended attribute, or nil when the file has none of that name.
     func attribute(_ name: String, of descriptor: Int32) throws(SystemError) -> [UInt8]?
     /// The same by path, never through a symbolic link.
     func attribute(_ name: String, of path: FilePath, in directory: Int32) throws(SystemError) -> [UInt8]?
     /// The same into the caller's buffer, for walks over many files: the number of bytes of the value, or nil when the
-    /// file has none of that name. Throws `ERANGE` when the buffer is too small.
+    /// file has none of that name. Throws `ERANGE` when the buffer is too small; an empty one asks for the length.
     func attribute(
         _ name: String, of path: FilePath, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> Int?
-    /// The same of an open file.
+    /// The same by a name that lies in memory as a C string, for walks over many files. What it throws names no path.
+    func attribute(
+        _ name: String, ofName file: UnsafePointer<CChar>, in directory: Int32,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int?
+    /// `fstatat` by a C string, never through a symbolic link. What it throws names no path.
+    func status(ofName file: UnsafePointer<CChar>, in directory: Int32) throws(SystemError) -> FileStatus
+    /// An attribute of an open file, into the caller's buffer.
     func attribute(
         _ name: String, of descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> Int?
-    func setAttribute(_ name: String, of descriptor: Int32, to value: [UInt8], replacing: Replacement) throws(SystemError)
+    func setAttribute(
+        _ name: String, of descriptor: Int32, to value: [UInt8], replacing: Replacement
+    ) throws(SystemError)
     /// Removing what is not there is no error. The descriptor must not be `O_PATH`.
     func removeAttribute(_ name: String, of descriptor: Int32) throws(SystemError)
     /// Throws `EILSEQ` when a name is not UTF-8: to pass over it would be to lose it.

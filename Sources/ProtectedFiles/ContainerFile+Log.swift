@@ -4,8 +4,9 @@ import SecretMemory
 import ProtectionModel
 
 extension ContainerFile {
-    /// Bytes of log after which it is applied.
-    static let logLimit: UInt64 = 4 << 20
+    /// Bytes of log after which it is applied: a sixteenth of the content, 4 MiB at least and 64 MiB at most. Applying costs
+    /// two syncs, so that a long file that is overwritten at random wants a longer log (`docs/benchmarks.md`).
+    var logLimit: UInt64 { max(4 << 20, min(64 << 20, view.length / 16)) }
     /// Bytes left free between the content and the log, so that a growing file need not move its log.
     static let growthRoom: UInt64 = 4 << 20
 
@@ -124,14 +125,14 @@ extension ContainerFile {
     /// True when the log has grown past its limit.
     var logIsLong: Bool {
         guard let log = view.header.log else { return false }
-        return view.logEnd - log.offset >= Self.logLimit
+        return view.logEnd - log.offset >= logLimit
     }
 
-    /// Brings the log's chunks to their places and cuts it off.
+    /// Brings the log's chunks to their places. Its room is the next log's, until ``cutTail()`` gives it back.
     ///
     /// Order: the log durable; a header that says so and carries the new length; the places written and durable; a
-    /// header without log; the cut. A crash before the second sync finds the whole log and applies it again; one after
-    /// it may find the log gone, and the places whole. No step needs a third sync.
+    /// header without log. A crash before the second sync finds the whole log and applies it again; one after it may
+    /// find the log gone or written over, and the places whole. No step needs a third sync.
     mutating func applyLog(_ cipher: inout ChunkCipher) throws {
         guard let log = view.header.log else { return }
         if log.sealedEntries == 0, view.logEntries > 0 {
@@ -154,6 +155,10 @@ extension ContainerFile {
         try writeHeader(header, &cipher)
         view = ContainerView(slots: view.slots, currentSlot: view.currentSlot, header: view.header)
         unsyncedBytes = 0
+    }
+
+    /// Gives back what lies behind the last chunk when no log is announced there.
+    func cutTail() throws {
         try system.truncate(
             descriptor.number,
             to: ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: view.length)))

@@ -212,5 +212,6 @@ extension ContainerFile {
         if whole < view.length { try changeLength(to: whole, &cipher) }
         try applyLog(&cipher)
         if view.header.syncedLength < view.length { try makeDurable(&cipher) }
+        try cutTail()
     }
 }

@@ -109,9 +109,26 @@ struct ContainerFile: ~Copyable {
                 }
             } catch let change as RecordChanged {
                 try adopt(change.record)
+            } catch let error as ProtectionError {
+                guard case .locked = error.code, lease.protectionClass == .complete else { throw error }
+                try renewLoan()
             }
         }
         throw ProtectionError(.busy, "the file's class keeps changing")
+    }
+
+    /// After a lock took the key back: a trial of its own, which succeeds once the keys are there again, or when the file
+    /// has left class A meanwhile. Apple's handles go on after the next unlock too.
+    private mutating func renewLoan() throws {
+        do {
+            let found = try ContainerOpening.find(descriptor.number, service, system)
+            lease = found.lease
+            record = found.view.header.record
+            view.slots = []
+        } catch let error as ProtectionError {
+            if case .damaged = error.code { throw Unsettled(reason: error) }
+            throw error
+        }
     }
 
     /// Follows a change of class made through another handle. A handle of a class whose key outlives the lock keeps its
@@ -129,15 +146,18 @@ struct ContainerFile: ~Copyable {
 
     /// Reads the header slots again, and what was added to the log.
     mutating func refresh(_ cipher: inout ChunkCipher) throws {
-        var slots = [UInt8](repeating: 0, count: ContainerGeometry.slotsSize)
-        let count = try slots.withUnsafeMutableBytes { buffer in
-            try system.readFully(descriptor.number, into: buffer, at: 0)
+        let changed: [UInt8]? = try withUnsafeTemporaryAllocation(
+            byteCount: ContainerGeometry.slotsSize, alignment: 16
+        ) { slots in
+            let count = try system.readFully(descriptor.number, into: slots, at: 0)
+            guard count == ContainerGeometry.slotsSize else {
+                throw Unsettled(
+                    reason: ProtectionError(.damaged(.header), "the container is cut short inside its header"))
+            }
+            return UnsafeRawBufferPointer(slots).areEqual(to: view.slots) ? nil : Array(slots)
         }
-        guard count == ContainerGeometry.slotsSize else {
-            throw Unsettled(reason: ProtectionError(.damaged(.header), "the container is cut short inside its header"))
-        }
-        if slots != view.slots {
-            view = try Self.authenticView(slots, &cipher)
+        if let changed {
+            view = try Self.authenticView(changed, &cipher)
             clippedLength = nil
             if view.header.record != record {
                 let changed = view.header.record
@@ -151,7 +171,7 @@ struct ContainerFile: ~Copyable {
     private func headerIsUnchanged() throws -> Bool {
         try withUnsafeTemporaryAllocation(byteCount: ContainerGeometry.slotsSize, alignment: 16) { slots in
             let count = try system.readFully(descriptor.number, into: slots, at: 0)
-            return count == slots.count && slots.elementsEqual(view.slots)
+            return count == slots.count && UnsafeRawBufferPointer(slots).areEqual(to: view.slots)
         }
     }
 

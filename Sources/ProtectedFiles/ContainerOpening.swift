@@ -74,7 +74,10 @@ enum ContainerOpening {
             // in a crash.
             if canWrite {
                 try file.writing { file, cipher in
-                    if file.view.header.log != nil || file.view.header.syncedLength < file.view.length {
+                    let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: file.view.length))
+                    if try file.view.header.log != nil || file.view.header.syncedLength < file.view.length
+                        || file.system.status(file.descriptor.number).size > end
+                    {
                         try file.recover(&cipher)
                     }
                 }

@@ -48,8 +48,9 @@ final class PendingConversion {
         _ name: FilePath, in directory: DirectoryHandle, _ conversion: Conversion, _ files: ProtectedFileSystem
     ) throws -> PendingConversion? {
         let system = files.system
-        let descriptor = try files.openRegular(name, in: directory.number, [.read])
+        let descriptor = try files.openWithoutFollowing(name, in: directory.number, [.read])
         let status = try system.status(descriptor.number)
+        try ProtectedFileSystem.requireRegular(status)
         guard status.linkCount == 1 else {
             throw ProtectionError(
                 .unsupported, "the file has \(status.linkCount) hard links; converting it would part them")

@@ -50,12 +50,18 @@ public struct ProtectedFileSystem: Sendable {
     }
 
     /// Opens a regular file without following a link and without waiting on a pipe.
-    func openRegular(
-        _ path: FilePath, in directory: Int32, _ options: OpenOptions
-    ) throws -> Descriptor {
-        let number: Int32
+    func openRegular(_ path: FilePath, in directory: Int32, _ options: OpenOptions) throws -> Descriptor {
+        let descriptor = try openWithoutFollowing(path, in: directory, options)
+        try Self.requireRegular(try system.status(descriptor.number))
+        return descriptor
+    }
+
+    /// The same without the look at the kind of file, which is the caller's then.
+    func openWithoutFollowing(_ path: FilePath, in directory: Int32, _ options: OpenOptions) throws -> Descriptor {
         do throws(SystemError) {
-            number = try system.open(path, in: directory, options.union([.noFollow, .nonBlocking]), permissions: 0)
+            let number = try system.open(
+                path, in: directory, options.union([.noFollow, .nonBlocking]), permissions: 0)
+            return Descriptor(number, system)
         } catch {
             switch error.errorNumber {
             case ErrorNumber.isDirectory:
@@ -65,9 +71,12 @@ public struct ProtectedFileSystem: Sendable {
             default: throw error
             }
         }
-        let descriptor = Descriptor(number, system)
-        switch try system.status(descriptor.number).kind {
-        case .regular: return descriptor
+    }
+
+    /// Throws `unsupported` for what is not a regular file.
+    static func requireRegular(_ status: FileStatus) throws(ProtectionError) {
+        switch status.kind {
+        case .regular: return
         case .directory: throw ProtectionError(.unsupported, "this is a directory")
         default: throw ProtectionError(.unsupported, "this is not a regular file")
         }

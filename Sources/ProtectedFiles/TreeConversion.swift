@@ -91,7 +91,11 @@ public struct TreeConversion: Sendable {
                 try consider(path, path.lastComponent, parent, status, device: status.device, &batch)
             }
             try convert(batch)
-            try system.synchronizeFileSystem(parent.number)
+            if status.kind == .directory {
+                try system.synchronizeFileSystem(parent.number)
+            } else {
+                try system.synchronize(parent.number, dataOnly: false)
+            }
         }
     }
 
@@ -211,7 +215,10 @@ public struct TreeConversion: Sendable {
             }
         }
         if isCancelled() { throw ProtectionError(.cancelled, "interrupted") }
-        let results = prepared.value.withLock { $0 }
+        let results = prepared.value.withLock { prepared in
+            defer { prepared = [] }
+            return prepared
+        }
         let pendingCount = results.count { if case .pending = $0 { true } else { false } }
         if pendingCount == 1 {
             for case .pending(let held)? in results {
@@ -220,7 +227,31 @@ public struct TreeConversion: Sendable {
         } else if pendingCount > 1 {
             try files.system.synchronizeFileSystem(first.directory.number)
         }
-        for (task, result) in zip(batch, results) { publish(task, result) }
+        let outcomes = publish(batch, results)
+        for outcome in outcomes { report(outcome) }
+    }
+
+    /// Gives the new forms their names, in parallel: closing what was replaced frees its blocks, which takes time.
+    private func publish(_ batch: [Task], _ results: [Prepared?]) -> [ConversionOutcome] {
+        let remaining = Shared(results)
+        let next = Shared(0)
+        let outcomes = Shared([ConversionOutcome?](repeating: nil, count: batch.count))
+        WorkerThreads.run(min(WorkerThreads.recommendedCount, batch.count)) { _ in
+            while true {
+                let index = next.value.withLock { next in
+                    defer { next += 1 }
+                    return next
+                }
+                guard index < batch.count else { return }
+                let result = remaining.value.withLock { results in
+                    defer { results[index] = nil }
+                    return results[index]
+                }
+                let outcome = publish(batch[index], result)
+                outcomes.value.withLock { $0[index] = outcome }
+            }
+        }
+        return outcomes.value.withLock { $0.compactMap { $0 } }
     }
 
     private enum Prepared: Sendable {
@@ -235,7 +266,7 @@ public struct TreeConversion: Sendable {
         init(_ value: PendingConversion) { self.value = value }
     }
 
-    private func publish(_ task: Task, _ result: Prepared?) {
+    private func publish(_ task: Task, _ result: Prepared?) -> ConversionOutcome {
         let outcome: ConversionOutcome.Result
         switch result {
         case .pending(let held):
@@ -256,7 +287,7 @@ public struct TreeConversion: Sendable {
         case .failed(let error): outcome = .failed(error)
         case nil: outcome = .failed(ProtectionError(.cancelled, "interrupted", path: task.path))
         }
-        report(ConversionOutcome(path: task.path, result: outcome))
+        return ConversionOutcome(path: task.path, result: outcome)
     }
 }
 

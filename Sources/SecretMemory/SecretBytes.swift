@@ -3,9 +3,9 @@ import Glibc
 
 /// Secret bytes with one owner: a key, a passcode, a seed.
 ///
-/// They lie in memory that is locked, kept from forked children and from dumps, and are zeroed when the owner goes. They
-/// can be seen only inside a closure; nothing here prints, encodes or compares them byte by byte. In a forked child the
-/// parent's secrets cannot be used: reading one there stops the child, and letting one go there does nothing.
+/// They lie in memory that is locked, kept from forked children and from dumps, and are zeroed when the owner goes.
+/// They can be seen only inside a closure; nothing here prints, encodes or compares them byte by byte. In a forked
+/// child the parent's secrets cannot be used: reading one there stops the child, and letting one go there does nothing.
 ///
 /// Sendable: several threads may read one at a time by borrowing; changing needs the owner.
 public struct SecretBytes: ~Copyable, @unchecked Sendable {

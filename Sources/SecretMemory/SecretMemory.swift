@@ -3,8 +3,8 @@ import Synchronization
 
 /// What holds for all secret memory of this process. `docs/secret-memory.md`.
 ///
-/// To keep a secret, use ``SecretBytes``; a program calls ``hardenProcess()`` when it starts and looks at ``kind`` to warn.
-/// This module never logs, never writes a file, and gives no key bytes out except inside a closure.
+/// To keep a secret, use ``SecretBytes``; a program calls ``hardenProcess()`` when it starts and looks at ``kind`` to
+/// warn. This module never logs, never writes a file, and gives no key bytes out except inside a closure.
 ///
 /// 1. `SecretBytes.swift`: one secret and its owner.
 /// 2. `SecretArena.swift`: the slabs of one process and which slots are taken.
@@ -31,8 +31,8 @@ public enum SecretMemory {
     /// program can warn when it starts. Thread-safe.
     public static var kind: Kind { SecretArena.current.worstKind }
 
-    /// Says whether memory that is mapped from now on may be `memfd_secret`. Any use of that disables hibernation of the
-    /// whole machine, so a user may prefer ordinary locked memory. Memory in use stays what it is.
+    /// Says whether memory that is mapped from now on may be `memfd_secret`. Any use of that disables hibernation of
+    /// the whole machine, so a user may prefer ordinary locked memory. Memory in use stays what it is.
     public static func configure(allowSecretMemoryDescriptor allowed: Bool) {
         descriptorAllowed.store(allowed, ordering: .relaxed)
     }
@@ -49,6 +49,9 @@ public enum SecretMemory {
 
     /// False in a forked child that has made no secret of its own: the secrets it inherited are its parent's.
     public static func ownsAddressesOfThisProcess() -> Bool { SecretArena.existsInThisProcess }
+
+    /// Zeroes the stack below the caller, for after a function of someone else's that leaves secrets there.
+    package static func clearStack() { candado_clear_stack() }
 
     /// Differs between a process and its forked children: what is cached beside a secret belongs to one of them.
     package static var processToken: UInt { SecretArena.token }

@@ -10,7 +10,8 @@ struct SecretMapping {
     static func make(size: Int) throws(SecretMemoryError) -> SecretMapping {
         var address: UnsafeMutableRawPointer?
         if SecretMemory.descriptorAllowed.load(ordering: .relaxed), candado_map_secret(size, &address) == 0,
-            let address {
+            let address
+        {
             return SecretMapping(address: address, size: size, kind: .secret)
         }
         if candado_map_locked(size, &address) == 0, let address {

@@ -1,7 +1,8 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct AtomicFileTests {
     static let old = [UInt8](repeating: 1, count: 3000)
@@ -77,7 +78,9 @@ import Testing
         let directory = try TemporaryDirectory()
         try directory.makeDirectory("file")
         for exclusive in [false, true] {
-            let error = errorNumber { try Self.replace(directory, Self.new, exclusive: exclusive, LinuxSystemCalls.shared) }
+            let error = errorNumber {
+                try Self.replace(directory, Self.new, exclusive: exclusive, LinuxSystemCalls.shared)
+            }
             #expect(error == (exclusive ? EEXIST : EISDIR))
         }
         #expect(try directory.names() == ["file"])
@@ -119,7 +122,9 @@ import Testing
                 #expect(isNew || isOld, "\(failure)")
                 #expect(isNew || error != nil, "\(failure)")
                 // New in spite of an error: only when the last step failed, or the error came after the deed.
-                if isNew, error != nil { #expect(afterwards || (!exclusive && failure.calls.contains("fsync")), "\(failure)") }
+                if isNew, error != nil {
+                    #expect(afterwards || (!exclusive && failure.calls.contains("fsync")), "\(failure)")
+                }
             }
             #expect(runs >= 4 * 8)
         }
@@ -133,7 +138,9 @@ import Testing
             guard call.operation == .synchronize, let descriptor = call.descriptor else { return false }
             return (try? LinuxSystemCalls.shared.status(descriptor).kind) == .regular
         }
-        #expect(errorNumber { try Self.replace(directory, Self.new, exclusive: exclusive, abilities.limit(failing.system)) } == EIO)
+        #expect(
+            errorNumber { try Self.replace(directory, Self.new, exclusive: exclusive, abilities.limit(failing.system)) }
+                == EIO)
         #expect(failing.count == 1)
         #expect(try directory.names() == (exclusive ? [] : ["file"]))
         if !exclusive { #expect(try directory.read("file").count == Self.old.count) }
@@ -172,7 +179,9 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: MountedImage.unavailable == nil, "\(MountedImage.unavailable ?? "")"), arguments: MountedImage.Kind.allCases)
+    @Test(
+        .enabled(if: MountedImage.unavailable == nil, "\(MountedImage.unavailable ?? "")"),
+        arguments: MountedImage.Kind.allCases)
     func aFullOrReadOnlyDiskKeepsTheOldContent(kind: MountedImage.Kind) throws {
         let image = try MountedImage(kind, size: 8 << 20)
         let calls = LinuxSystemCalls.shared

@@ -1,7 +1,8 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct AttributeCallsTests {
     @Test(arguments: SystemUnderTest.allCases)
@@ -52,6 +53,7 @@ import Testing
         #expect(try calls.attribute("user.none", of: "file", in: directory.descriptor) == nil)
         #expect(errorNumber { _ = try calls.attribute("user.none", of: "missing", in: directory.descriptor) } == ENOENT)
         #expect(errorNumber { _ = try calls.attribute("user.none", of: "file/x", in: directory.descriptor) } == ENOTDIR)
+        #expect(errorNumber { _ = try calls.attribute("user.none", of: "", in: directory.descriptor) } == ENOENT)
         try calls.removeAttribute("user.none", of: file.number)
         #expect(try calls.attributeNames(of: file.number).isEmpty)
     }
@@ -95,7 +97,10 @@ import Testing
         try directory.write([], to: "file")
         let result = try Command.run(
             "python3",
-            ["-c", "import os,sys; os.setxattr(sys.argv[1], b'user.\\xff', b'')", directory.appending("file").description])
+            [
+                "-c", "import os,sys; os.setxattr(sys.argv[1], b'user.\\xff', b'')",
+                directory.appending("file").description,
+            ])
         try #require(result.status == 0, "\(result.errorText)")
         let file = try LinuxSystemCalls.shared.openFile("file", in: directory.descriptor, [.read])
         #expect(errorNumber { _ = try LinuxSystemCalls.shared.attributeNames(of: file.number) } == EILSEQ)

@@ -1,7 +1,8 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct AttributeCopyTests {
     /// An access control list as the kernel stores it: version 2, then tag, permissions and id of each entry.
@@ -80,12 +81,15 @@ import Testing
         #expect(try calls.attribute(Self.listName, of: target.number) == nil)
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root has all kinds of attributes"), arguments: [
-        ("user.kept", EOPNOTSUPP, true), ("user.kept", ENOSPC, true), ("user.kept", EPERM, true),
-        ("system.posix_acl_access", EOPNOTSUPP, true), ("trusted.kept", EPERM, false),
-        ("trusted.kept", EOPNOTSUPP, false), ("trusted.kept", ENOSPC, true), ("security.candado-test", EPERM, false),
-        ("security.candado-test", EIO, true),
-    ] as [(String, Int32, Bool)])
+    @Test(
+        .enabled(if: geteuid() == 0, "only root has all kinds of attributes"),
+        arguments: [
+            ("user.kept", EOPNOTSUPP, true), ("user.kept", ENOSPC, true), ("user.kept", EPERM, true),
+            ("system.posix_acl_access", EOPNOTSUPP, true), ("trusted.kept", EPERM, false),
+            ("trusted.kept", EOPNOTSUPP, false), ("trusted.kept", ENOSPC, true),
+            ("security.candado-test", EPERM, false),
+            ("security.candado-test", EIO, true),
+        ] as [(String, Int32, Bool)])
     func namesWhatTheTargetCannotHold(name: String, number: Int32, isError: Bool) throws {
         let calls = LinuxSystemCalls.shared
         let directory = try TemporaryDirectory()

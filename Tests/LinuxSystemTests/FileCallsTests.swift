@@ -1,7 +1,8 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct FileCallsTests {
     @Test(arguments: SystemUnderTest.allCases)
@@ -94,7 +95,8 @@ import Testing
         #expect(try calls.status(directory.descriptor).kind == .directory)
         try calls.changePermissions(file.number, to: 0o4751)
         #expect(try calls.status(file.number).permissions == 0o4751)
-        #expect(errorNumber { _ = try calls.status(of: "missing", in: directory.descriptor, followLinks: true) } == ENOENT)
+        #expect(
+            errorNumber { _ = try calls.status(of: "missing", in: directory.descriptor, followLinks: true) } == ENOENT)
     }
 
     @Test(.enabled(if: geteuid() == 0, "changing owners needs root"))

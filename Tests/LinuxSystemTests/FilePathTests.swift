@@ -4,21 +4,25 @@ import Testing
 
 @Suite struct FilePathTests {
     /// Path, the directory that holds its last component, that component.
-    @Test(arguments: [
-        ("", ".", "."), (".", ".", "."), ("..", ".", ".."), ("/", "/", "/"), ("//", "/", "/"), ("a", ".", "a"),
-        ("a/", ".", "a"), ("a//", ".", "a"), ("/a", "/", "a"), ("//a", "/", "a"), ("/a/", "/", "a"), ("a/b", "a", "b"),
-        ("a//b", "a", "b"), ("a/b/", "a", "b"), ("/a/b", "/a", "b"), ("/a//b//", "/a", "b"), ("./a", ".", "a"),
-        ("../a", "..", "a"), ("a/..", "a", ".."), ("-", ".", "-"), ("a b/c d", "a b", "c d"),
-    ] as [(FilePath, FilePath, FilePath)])
+    @Test(
+        arguments: [
+            ("", ".", "."), (".", ".", "."), ("..", ".", ".."), ("/", "/", "/"), ("//", "/", "/"), ("a", ".", "a"),
+            ("a/", ".", "a"), ("a//", ".", "a"), ("/a", "/", "a"), ("//a", "/", "a"), ("/a/", "/", "a"),
+            ("a/b", "a", "b"),
+            ("a//b", "a", "b"), ("a/b/", "a", "b"), ("/a/b", "/a", "b"), ("/a//b//", "/a", "b"), ("./a", ".", "a"),
+            ("../a", "..", "a"), ("a/..", "a", ".."), ("-", ".", "-"), ("a b/c d", "a b", "c d"),
+        ] as [(FilePath, FilePath, FilePath)])
     func splitsLikeTheKernel(path: FilePath, parent: FilePath, last: FilePath) {
         #expect(path.parent == parent)
         #expect(path.lastComponent == last)
     }
 
-    @Test(arguments: [
-        ("a", "b", "a/b"), ("a/", "b", "a/b"), ("/", "b", "/b"), ("", "b", "b"), ("a", "/b", "/b"), ("a", "b/c", "a/b/c"),
-        (".", "b", "./b"),
-    ] as [(FilePath, FilePath, FilePath)])
+    @Test(
+        arguments: [
+            ("a", "b", "a/b"), ("a/", "b", "a/b"), ("/", "b", "/b"), ("", "b", "b"), ("a", "/b", "/b"),
+            ("a", "b/c", "a/b/c"),
+            (".", "b", "./b"),
+        ] as [(FilePath, FilePath, FilePath)])
     func appendsRelativePathsAndIsReplacedByAbsoluteOnes(path: FilePath, other: FilePath, joined: FilePath) {
         #expect(path.appending(other) == joined)
     }

@@ -1,8 +1,9 @@
 import Glibc
-@testable import LinuxSystem
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct InterceptionTests {
     /// One use of every call, on files made for it.
@@ -35,14 +36,21 @@ import Testing
         attempt { _ = try system.attribute("user.a", of: number) }
         attempt { _ = try buffer.withUnsafeMutableBytes { try system.attribute("user.a", of: number, into: $0) } }
         attempt { _ = try system.attribute("user.a", of: "file", in: top) }
-        attempt { _ = try buffer.withUnsafeMutableBytes { try system.attribute("user.a", of: "file", in: top, into: $0) } }
+        attempt {
+            _ = try buffer.withUnsafeMutableBytes { try system.attribute("user.a", of: "file", in: top, into: $0) }
+        }
         attempt { try system.setAttribute("user.b", of: number, to: [1], replacing: .allowed) }
         attempt { try system.removeAttribute("user.a", of: number) }
         attempt { _ = try system.attributeNames(of: number) }
         attempt { try system.changeOwner(number, owner: .max, group: .max) }
         attempt { try system.changePermissions(number, to: 0o640) }
-        attempt { try system.setTimes(number, access: FileTime(seconds: 1, nanoseconds: 0), modification: FileTime(seconds: 2, nanoseconds: 0)) }
+        attempt {
+            try system.setTimes(
+                number, access: FileTime(seconds: 1, nanoseconds: 0), modification: FileTime(seconds: 2, nanoseconds: 0)
+            )
+        }
         attempt { _ = try system.lock(number, .exclusive, start: 1, count: 2, wait: false) }
+        attempt { _ = try system.isLocked(number, start: 1, count: 2) }
         attempt { try system.takeReadLease(reader.number) }
         attempt { _ = try system.leaseState(reader.number) }
         attempt { try system.dropLease(reader.number) }
@@ -109,7 +117,9 @@ import Testing
             { try $0.unlink("none", in: directory.descriptor) },
             { try $0.removeDirectory("none", in: directory.descriptor) },
             { try $0.makeDirectory("none/none", in: directory.descriptor, permissions: 0) },
-            { try $0.rename("none", in: directory.descriptor, to: "to", in: directory.descriptor, replacing: .allowed) },
+            {
+                try $0.rename("none", in: directory.descriptor, to: "to", in: directory.descriptor, replacing: .allowed)
+            },
             { _ = try $0.attribute("user.a", of: "none", in: directory.descriptor) },
         ]
         for use in uses {
@@ -164,7 +174,8 @@ import Testing
             LinuxSystemCalls.shared,
             intercept: { (call) throws(SystemError) in
                 guard call.isMutation else { return .proceed }
-                let text = "\(call.name) \(call.offset ?? -1) \(call.count ?? -1) \(call.bytes.map { Array($0) } ?? []) \(call.path ?? "-") \(call.source ?? "-") \(call.attribute ?? "-")"
+                let text =
+                    "\(call.name) \(call.offset ?? -1) \(call.count ?? -1) \(call.bytes.map { Array($0) } ?? []) \(call.path ?? "-") \(call.source ?? "-") \(call.attribute ?? "-")"
                 seen.withLock { $0.append(text) }
                 return .proceed
             })

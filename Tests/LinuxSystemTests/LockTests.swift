@@ -1,7 +1,8 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct LockTests {
     /// Two open files of one process stand for two processes: the lock belongs to the open file.
@@ -12,7 +13,8 @@ import Testing
         try directory.write([], to: "file")
         let table: [(held: RangeLock, wanted: RangeLock, start: Int64, isFree: Bool)] = [
             (.shared, .shared, 100, true), (.shared, .exclusive, 100, false), (.exclusive, .shared, 100, false),
-            (.exclusive, .exclusive, 100, false), (.exclusive, .exclusive, 110, true), (.exclusive, .exclusive, 109, false),
+            (.exclusive, .exclusive, 100, false), (.exclusive, .exclusive, 110, true),
+            (.exclusive, .exclusive, 109, false),
             (.exclusive, .exclusive, 90, false), (.none, .exclusive, 100, true),
             (.exclusive, .exclusive, 1 << 62, true),
         ]
@@ -20,6 +22,13 @@ import Testing
             let first = try calls.openFile("file", in: directory.descriptor, [.read, .write])
             let second = try calls.openFile("file", in: directory.descriptor, [.read, .write])
             #expect(try calls.lock(first.number, row.held, start: 100, count: 10, wait: false))
+            // Asking takes nothing.
+            let isHeld = row.held != .none
+            #expect(try calls.isLocked(second.number, start: 105, count: 1) == isHeld)
+            #expect(try calls.isLocked(second.number, start: 105, count: 1) == isHeld)
+            #expect(try !calls.isLocked(second.number, start: 300, count: 1))
+            // One's own does not count.
+            #expect(try !calls.isLocked(first.number, start: 105, count: 1))
             #expect(
                 try calls.lock(second.number, row.wanted, start: row.start, count: 11, wait: false) == row.isFree,
                 "\(row)")
@@ -73,7 +82,9 @@ import Testing
         let file = try LinuxSystemCalls.shared.openFile("file", in: directory.descriptor, [.read])
         #expect(try LinuxSystemCalls.shared.lock(file.number, .shared, start: 0, count: 1, wait: false))
         #expect(
-            errorNumber { _ = try LinuxSystemCalls.shared.lock(file.number, .exclusive, start: 0, count: 1, wait: false) }
+            errorNumber {
+                _ = try LinuxSystemCalls.shared.lock(file.number, .exclusive, start: 0, count: 1, wait: false)
+            }
                 == EBADF)
     }
 }

@@ -1,7 +1,8 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct NameCallsTests {
     /// What a rename does, for each way to treat a name that is taken. Nil means that it works.
@@ -10,7 +11,8 @@ import Testing
         let calls = system.calls
         let table: [(replacing: Replacement, taken: Bool, error: Int32?, source: [UInt8]?, target: [UInt8]?)] = [
             (.allowed, false, nil, nil, [1]), (.allowed, true, nil, nil, [1]), (.forbidden, false, nil, nil, [1]),
-            (.forbidden, true, EEXIST, [1], [2]), (.required, false, ENOENT, [1], nil), (.required, true, nil, [2], [1]),
+            (.forbidden, true, EEXIST, [1], [2]), (.required, false, ENOENT, [1], nil),
+            (.required, true, nil, [2], [1]),
         ]
         for row in table {
             let directory = try TemporaryDirectory()
@@ -111,7 +113,8 @@ import Testing
 
     @Test func parsesDirectoryRecordsWithoutGoingOutOfBounds() {
         // A record of 24 bytes: inode 5, position, length, kind 8, the name "ab" and NULs.
-        var record: [UInt8] = [5, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 8) + [24, 0, 8, 0x61, 0x62, 0, 0, 0]
+        var record: [UInt8] =
+            [5, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 8) + [24, 0, 8, 0x61, 0x62, 0, 0, 0]
         func parse(_ bytes: [UInt8]) -> [DirectoryEntry] { bytes.withUnsafeBytes { DirectoryEntry.parse($0) } }
         #expect(parse(record) == [DirectoryEntry(name: "ab", kind: .regular, inode: 5)])
         for length in 0..<record.count { #expect(parse(Array(record.prefix(length))).isEmpty) }

@@ -82,7 +82,9 @@ import Testing
     }
 
     @Test func findsTornOverwriteInPlaceAndOnlyAcrossSectors() throws {
-        for (offset, count, isTorn) in [(0, 512, false), (512, 512, false), (100, 412, false), (100, 413, true), (0, 1024, true), (511, 2, true)] {
+        for (offset, count, isTorn) in [
+            (0, 512, false), (512, 512, false), (100, 412, false), (100, 413, true), (0, 1024, true), (511, 2, true),
+        ] {
             let directory = try TemporaryDirectory(.memory)
             try directory.write(Self.old, to: "target")
             let recording = try RecordingCalls(of: directory.path)
@@ -167,7 +169,8 @@ import Testing
             #expect(try image.directory.read("b") == [19])
             #expect(try image.directory.read("round") == [9, 9])
             #expect(try image.directory.read("inner/d") == [9, 9])
-            let first = try LinuxSystemCalls.shared.status(of: "round", in: image.directory.descriptor, followLinks: false)
+            let first = try LinuxSystemCalls.shared.status(
+                of: "round", in: image.directory.descriptor, followLinks: false)
             #expect(first.linkCount == 2)
         }
         #expect(ends == 1)
@@ -191,7 +194,8 @@ import Testing
         let directory = try TemporaryDirectory(.memory)
         let recording = try RecordingCalls(of: directory.path)
         for number in 0..<30 {
-            let file = try recording.system.openFile(FilePath("\(number)") ?? ".", in: directory.descriptor, [.write, .create])
+            let file = try recording.system.openFile(
+                FilePath("\(number)") ?? ".", in: directory.descriptor, [.write, .create])
             try Self.new.withUnsafeBytes { try recording.system.writeFully(file.number, $0, at: 0) }
         }
         func run() throws -> [[String]] {

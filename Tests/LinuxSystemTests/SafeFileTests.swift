@@ -1,7 +1,8 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
 import Testing
+
+@testable import LinuxSystem
 
 @Suite struct SafeFileTests {
     @Test(arguments: SystemUnderTest.allCases)
@@ -10,7 +11,9 @@ import Testing
         for size in [0, 1, 99, 100, 101, 200] {
             let content = (0..<size).map { UInt8($0) }
             try directory.write(content, to: "file")
-            let whole = Result { try SafeFile.read("file", in: directory.descriptor, maximumSize: 100, ownerOnly: true, system.calls) }
+            let whole = Result {
+                try SafeFile.read("file", in: directory.descriptor, maximumSize: 100, ownerOnly: true, system.calls)
+            }
             var buffer = [UInt8](repeating: 0xEE, count: 100)
             let filled = Result {
                 try buffer.withUnsafeMutableBytes {
@@ -36,7 +39,8 @@ import Testing
         #expect(symlink("file", directory.appending("link").description) == 0)
         #expect(mkfifo(directory.appending("pipe").description, 0o600) == 0)
         for (name, expected) in [
-            ("file", nil), ("directory", EISDIR), ("link", ELOOP), ("pipe", EINVAL), ("missing", ENOENT), ("file/", ENOTDIR),
+            ("file", nil), ("directory", EISDIR), ("link", ELOOP), ("pipe", EINVAL), ("missing", ENOENT),
+            ("file/", ENOTDIR),
         ] as [(FilePath, Int32?)] {
             let error = errorNumber {
                 _ = try SafeFile.read(
@@ -46,10 +50,12 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        (0o600, nil), (0o400, nil), (0o700, nil), (0o640, EACCES), (0o604, EACCES), (0o620, EACCES), (0o601, EACCES),
-        (0o666, EACCES),
-    ] as [(UInt32, Int32?)])
+    @Test(
+        arguments: [
+            (0o600, nil), (0o400, nil), (0o700, nil), (0o640, EACCES), (0o604, EACCES), (0o620, EACCES),
+            (0o601, EACCES),
+            (0o666, EACCES),
+        ] as [(UInt32, Int32?)])
     func ownerOnlyRefusesPermissionsForOthers(permissions: UInt32, expected: Int32?) throws {
         let directory = try TemporaryDirectory()
         try directory.write([1], to: "file", permissions: permissions)
@@ -57,7 +63,8 @@ import Testing
             #expect(
                 errorNumber {
                     _ = try SafeFile.read(
-                        "file", in: directory.descriptor, maximumSize: 10, ownerOnly: ownerOnly, LinuxSystemCalls.shared)
+                        "file", in: directory.descriptor, maximumSize: 10, ownerOnly: ownerOnly, LinuxSystemCalls.shared
+                    )
                 } == error)
         }
     }
@@ -72,7 +79,8 @@ import Testing
             #expect(
                 errorNumber {
                     _ = try SafeFile.read(
-                        "file", in: directory.descriptor, maximumSize: 10, ownerOnly: ownerOnly, LinuxSystemCalls.shared)
+                        "file", in: directory.descriptor, maximumSize: 10, ownerOnly: ownerOnly, LinuxSystemCalls.shared
+                    )
                 } == error)
         }
     }
@@ -89,7 +97,8 @@ import Testing
                     try? directory.write([UInt8](repeating: 2, count: final), to: "file")
                 })
             let array = errorNumber {
-                let bytes = try SafeFile.read("file", in: directory.descriptor, maximumSize: 100, ownerOnly: false, growing)
+                let bytes = try SafeFile.read(
+                    "file", in: directory.descriptor, maximumSize: 100, ownerOnly: false, growing)
                 #expect(bytes.count == final)
             }
             #expect(array == (isError ? EFBIG : nil))

@@ -4,11 +4,12 @@ import TestSupport
 import Testing
 
 @Suite struct SystemErrorTests {
-    @Test(arguments: [
-        (ENOENT, "No such file or directory", "ENOENT"), (ENOSPC, "No space left on device", "ENOSPC"),
-        (ENOKEY, "Required key not available", "ENOKEY"), (EBADMSG, "Bad message", "EBADMSG"),
-        (4095, "unknown error 4095", "4095"), (-1, "unknown error -1", "-1"),
-    ] as [(Int32, String, String)])
+    @Test(
+        arguments: [
+            (ENOENT, "No such file or directory", "ENOENT"), (ENOSPC, "No space left on device", "ENOSPC"),
+            (ENOKEY, "Required key not available", "ENOKEY"), (EBADMSG, "Bad message", "EBADMSG"),
+            (4095, "unknown error 4095", "4095"), (-1, "unknown error -1", "-1"),
+        ] as [(Int32, String, String)])
     func hasASentenceAndASymbol(number: Int32, sentence: String, symbol: String) {
         #expect(SystemErrorText.sentence(number) == sentence)
         #expect(SystemErrorText.symbol(number) == symbol)

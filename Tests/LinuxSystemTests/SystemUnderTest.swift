@@ -1,6 +1,7 @@
 import Glibc
-@testable import LinuxSystem
 import TestSupport
+
+@testable import LinuxSystem
 
 /// Every implementation of the table of system calls: one suite runs against all.
 enum SystemUnderTest: String, CaseIterable, Sendable {

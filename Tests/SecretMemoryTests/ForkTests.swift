@@ -106,7 +106,9 @@ private func isMapped(_ address: UInt) -> Bool {
                 // Neither letting go of the parent's secret nor a child of the child's may touch the child's own.
                 held.secret = nil
                 guard SecretMemory.slotsInUse == 1, own.reveal() == mine else { return 3 }
-                guard inForkedChild({ SecretMemory.ownsAddressesOfThisProcess() ? 1 : 0 }) == .exited(0) else { return 4 }
+                guard inForkedChild({ SecretMemory.ownsAddressesOfThisProcess() ? 1 : 0 }) == .exited(0) else {
+                    return 4
+                }
                 return own.reveal() == mine ? 0 : 5
             }
             #expect(ending == .exited(0))

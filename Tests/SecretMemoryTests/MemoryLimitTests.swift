@@ -81,6 +81,19 @@ private final class Keys {
         }
     }
 
+    @Test func slotsThatWereGivenBackAreUsedAgain() async {
+        await #expect(processExitsWith: .success) {
+            let keys = Keys()
+            var locked: [Int?] = []
+            for _ in 0..<5 {
+                for _ in 0..<5000 { keys.secrets.append(Keys.Key(try SecretBytes(count: 32))) }
+                locked.append(status("VmLck"))
+                keys.secrets.removeAll()
+            }
+            #expect(locked.first != nil && Set(locked).count == 1, "\(locked)")
+        }
+    }
+
     @Test func largeSecretsGiveTheirMemoryBack() async {
         await #expect(processExitsWith: .success) {
             _ = SecretMemory.kind

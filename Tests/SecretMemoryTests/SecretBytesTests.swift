@@ -33,8 +33,12 @@ func secret(_ bytes: [UInt8]) throws -> SecretBytes {
         }
     }
 
-    @Test(arguments: [(0, SecretMemoryError.empty), (-1, .empty), (Int.min, .empty)]
-        + [(SecretBytes.maximumCount + 1, .exhausted(errorNumber: EMSGSIZE)), (Int.max, .exhausted(errorNumber: EMSGSIZE))])
+    @Test(
+        arguments: [(0, SecretMemoryError.empty), (-1, .empty), (Int.min, .empty)]
+            + [
+                (SecretBytes.maximumCount + 1, .exhausted(errorNumber: EMSGSIZE)),
+                (Int.max, .exhausted(errorNumber: EMSGSIZE)),
+            ])
     func countsOutsideTheRangeAreRefused(count: Int, error: SecretMemoryError) {
         #expect(throws: error) { _ = try SecretBytes(count: count) }
         #expect(throws: error) { _ = try SecretBytes.random(count: count) }

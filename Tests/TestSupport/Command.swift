@@ -84,7 +84,8 @@ private final class UnnamedFile {
     let number: Int32
 
     init() throws {
-        number = try LinuxSystemCalls.shared.open("/tmp", in: currentDirectory, [.read, .write, .unnamed], permissions: 0o600)
+        number = try LinuxSystemCalls.shared.open(
+            "/tmp", in: currentDirectory, [.read, .write, .unnamed], permissions: 0o600)
     }
 
     deinit { try? LinuxSystemCalls.shared.close(number) }

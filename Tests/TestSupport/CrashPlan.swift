@@ -8,10 +8,11 @@ struct CrashPlan {
     private let safeAt: [Int]
     private let extends: [Bool]
 
-    init(_ operations: [RecordedOperation], _ start: FileTree, _ model: CrashModel) {
+    /// `reach` tells, of a synchronisation during which other threads went on, how many operations it covers at most.
+    init(_ operations: [RecordedOperation], reach: [Int: Int], _ start: FileTree, _ model: CrashModel) {
         self.operations = operations
         self.model = model
-        safeAt = Self.safety(operations, model)
+        safeAt = Self.safety(operations, reach, model)
         var sizes: [FileNumber: Int] = start.nodes.mapValues(\.bytes.count)
         extends = operations.map { operation in
             switch operation {
@@ -27,7 +28,9 @@ struct CrashPlan {
         }
     }
 
-    private static func safety(_ operations: [RecordedOperation], _ model: CrashModel) -> [Int] {
+    private static func safety(
+        _ operations: [RecordedOperation], _ reach: [Int: Int], _ model: CrashModel
+    ) -> [Int] {
         var safeAt = [Int](repeating: Int.max, count: operations.count)
         // For each unsafe operation, the directories that have yet to be synchronised.
         var waiting: [Int: Set<FileNumber>] = [:]
@@ -36,11 +39,13 @@ struct CrashPlan {
             case .create: safeAt[index] = index  // Without a name nobody can tell whether it exists.
             case .synchronizeAll:
                 safeAt[index] = index
-                for earlier in waiting.keys { safeAt[earlier] = index }
-                waiting.removeAll()
+                for earlier in waiting.keys where earlier < reach[index, default: index] {
+                    safeAt[earlier] = index
+                    waiting[earlier] = nil
+                }
             case .synchronize(let file, let dataOnly):
                 safeAt[index] = index
-                for (earlier, directories) in waiting {
+                for (earlier, directories) in waiting where earlier < reach[index, default: index] {
                     let change = operations[earlier]
                     if change.changedFile == file, change.isData || !dataOnly {
                         safeAt[earlier] = index
@@ -106,7 +111,9 @@ struct CrashChoices {
     mutating func add(chain: [Int]) {
         func keeping(_ count: Int) -> [Int: Persistence] {
             var result: [Int: Persistence] = [:]
-            for (position, index) in chain.enumerated() { result[index] = position < count ? Persistence.all : Persistence.none }
+            for (position, index) in chain.enumerated() {
+                result[index] = position < count ? Persistence.all : Persistence.none
+            }
             return result
         }
         choices.append([keeping(0), keeping(chain.count)] + (1..<max(1, chain.count)).map(keeping))

@@ -88,7 +88,9 @@ public struct CausedFailure: Sendable, CustomStringConvertible {
     public let calls: [String]
 
     public var description: String {
-        "\(plan) \(afterwards ? "done and reported as " : "")\(SystemErrorText.symbol(errorNumber)) (\(calls.prefix(3).joined(separator: ", ")))"
+        let verb = afterwards ? "done and reported as " : ""
+        let names = calls.prefix(3).joined(separator: ", ")
+        return "\(plan) \(verb)\(SystemErrorText.symbol(errorNumber)) (\(names))"
     }
 }
 

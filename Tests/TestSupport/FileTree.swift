@@ -131,7 +131,8 @@ public struct FileTree: Sendable {
             return
         }
         made[number] = path
-        let opened = try system.openFile(path, node.isDirectory ? [.read, .directory] : [.read, .write, .create, .exclusive])
+        let options: OpenOptions = node.isDirectory ? [.read, .directory] : [.read, .write, .create, .exclusive]
+        let opened = try system.openFile(path, options)
         if !node.isDirectory { try node.bytes.withUnsafeBytes { try system.writeFully(opened.number, $0, at: 0) } }
         for (name, value) in node.attributes {
             try system.setAttribute(name, of: opened.number, to: value, replacing: .allowed)

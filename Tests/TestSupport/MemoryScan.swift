@@ -3,10 +3,10 @@ import SecretMemory
 
 /// Looks for a secret in this process's own memory, by way of `/proc/self/mem`.
 ///
-/// The pattern is kept as its complement, and what is read lies in a mapping that is left out, so that the scan does not
-/// find itself. Memory of `memfd_secret` cannot be read at all: a test that wants to see the secret where it belongs, as
-/// its positive control, calls `SecretMemory.configure(allowSecretMemoryDescriptor: false)` first. Run it in a process of
-/// its own (`#expect(processExitsWith:)`), because other tests' memory is none of its business.
+/// The pattern is kept as its complement, and what is read lies in a mapping that is left out, so that the scan does
+/// not find itself. Memory of `memfd_secret` cannot be read at all: a test that wants to see the secret where it
+/// belongs, as its positive control, calls `SecretMemory.configure(allowSecretMemoryDescriptor: false)` first. Run it
+/// in a process of its own (`#expect(processExitsWith:)`), because other tests' memory is none of its business.
 public struct MemoryScan: Sendable {
     /// Any of these halves found counts: a key may survive in part.
     private let complements: [[UInt8]]
@@ -43,7 +43,8 @@ public struct MemoryScan: Sendable {
         var next = start
         while next <= last, let hit = memchr(next, Int32(~complement[0]), last - next + 1) {
             var matches = true
-            for index in 0..<complement.count where hit.load(fromByteOffset: index, as: UInt8.self) != ~complement[index] {
+            for index in 0..<complement.count
+            where hit.load(fromByteOffset: index, as: UInt8.self) != ~complement[index] {
                 matches = false
                 break
             }
@@ -82,7 +83,8 @@ public struct MemoryScan: Sendable {
                     }
                     body(UnsafeRawBufferPointer(start: buffer, count: got))
                     // One byte less than the pattern: none is counted twice, none is missed.
-                    address += UInt(got) - (got > halfSize && address + UInt(got) < range.upperBound ? UInt(halfSize - 1) : 0)
+                    address +=
+                        UInt(got) - (got > halfSize && address + UInt(got) < range.upperBound ? UInt(halfSize - 1) : 0)
                 }
             }
         }

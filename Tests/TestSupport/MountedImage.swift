@@ -35,7 +35,8 @@ public final class MountedImage: Sendable {
         let target = holder.appending("mounted").description
         switch kind {
         case .tmpfs:
-            try Self.run("mount", ["-t", "tmpfs", "-o", (["size=\(size)"] + options).joined(separator: ","), "none", target])
+            let settings = (["size=\(size)"] + options).joined(separator: ",")
+            try Self.run("mount", ["-t", "tmpfs", "-o", settings, "none", target])
         case .ext4:
             let image = holder.appending("image")
             let file = try LinuxSystemCalls.shared.openFile(image, [.write, .create, .exclusive])

@@ -49,7 +49,8 @@ public struct PowerCutReport: Sendable, CustomStringConvertible {
 
     /// One line, and for each violation what it takes to understand it.
     public var description: String {
-        var text = "power cut: \(name): \(imageCount) images of \(operations.count) operations, \(violationCount) violations"
+        var text = "power cut: \(name): \(imageCount) images of \(operations.count) operations, "
+        text += "\(violationCount) violations"
         guard !violations.isEmpty else { return text }
         for violation in violations { text += "\n" + violation.description }
         for (index, operation) in operations.enumerated() { text += "\n  \(index): \(operation)" }
@@ -59,22 +60,24 @@ public struct PowerCutReport: Sendable, CustomStringConvertible {
 
 /// Cuts the power at every point of a recording, in every way that is modelled, and lets a check look at what is left.
 ///
-/// After the first N operations: what an `fsync`, `fdatasync` or `syncfs` among them covers is on the disk. Of the rest,
-/// any subset is (see ``CrashModel``), and a write may be there in part, in whole sectors of 512 bytes. `fsync` of a file
-/// covers its content, size, attributes and permissions; `fdatasync` only content and size, since ext4 does not promise
-/// more; `fsync` of a directory covers the names in it. A name does not come with the content of its file.
+/// After the first N operations: what an `fsync`, `fdatasync` or `syncfs` among them covers is on the disk. Of the
+/// rest, any subset is (see ``CrashModel``), and a write may be there in part: whole sectors of 512 bytes. `fsync` of
+/// a file covers its content, size, attributes and permissions; `fdatasync` only content and size, since ext4 does not
+/// promise more; `fsync` of a directory covers the names in it. A name does not come with the content of its file.
 public struct PowerCut: Sendable {
     /// How far to go.
     public struct Limits: Sendable {
-        /// For one N and model: all images when there are no more than this, else this many: none, all, each change alone
-        /// missing, each alone there, each torn, and a random choice that is the same each time.
+        /// For one N and model: all images when there are no more than this, else this many: none, all, each change
+        /// alone missing, each alone there, each torn, and a random choice that is the same each time.
         public var imagesPerPrefix: Int
         public var models: [CrashModel]
         /// Violations to describe in full.
         public var describedViolations: Int
 
         /// `$CANDADO_CRASH_IMAGES` sets the number for long runs; it is 64 else.
-        public init(imagesPerPrefix: Int? = nil, models: [CrashModel] = CrashModel.allCases, describedViolations: Int = 3) {
+        public init(
+            imagesPerPrefix: Int? = nil, models: [CrashModel] = CrashModel.allCases, describedViolations: Int = 3
+        ) {
             let wanted = getenv("CANDADO_CRASH_IMAGES").flatMap { Int(String(cString: $0)) }
             self.imagesPerPrefix = imagesPerPrefix ?? wanted ?? 64
             self.models = models
@@ -89,6 +92,7 @@ public struct PowerCut: Sendable {
     let start: FileTree
     let operations: [RecordedOperation]
     let marks: [RecordingCalls.Mark]
+    private let reach: [Int: Int]
     let limits: Limits
 
     /// Takes over what was recorded so far. Throws when something could not be followed.
@@ -98,6 +102,7 @@ public struct PowerCut: Sendable {
         start = recording.start
         operations = recording.operations
         marks = recording.marks
+        reach = recording.reach
         self.limits = limits
     }
 
@@ -106,7 +111,7 @@ public struct PowerCut: Sendable {
         var report = PowerCutReport(name: name, operations: operations)
         var seen: Set<[Int]> = []
         for model in limits.models {
-            let plan = CrashPlan(operations, start, model)
+            let plan = CrashPlan(operations, reach: reach, start, model)
             var base = start
             var applied = 0
             for count in 0...operations.count {

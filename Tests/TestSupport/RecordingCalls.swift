@@ -5,7 +5,8 @@ import Synchronization
 /// System calls that write down every change below one directory, in order, with the bytes; and what was there before.
 /// Files are followed by their identity, so renames, second names and files without a name are understood.
 ///
-/// For code on one thread at a time: with several, the order written down may not be the order on disk.
+/// With several threads, each change is written down when it was done, and a synchronisation covers only what was done
+/// before it began.
 public final class RecordingCalls: Sendable {
     /// What `mark` noted: so many operations had been made by then.
     struct Mark: Sendable {
@@ -22,16 +23,25 @@ public final class RecordingCalls: Sendable {
         }
     }
 
+    /// What was looked up before a call and is needed after it.
+    private struct Before {
+        var existed = false
+        var moved: FileNumber?
+        var exchanged: FileNumber?
+        /// How many operations were written down by then.
+        var position = 0
+    }
+
     private struct State {
         var operations: [RecordedOperation] = []
+        /// For a synchronisation during which others went on: so many operations from the start are covered.
+        var reach: [Int: Int] = [:]
         var marks: [Mark] = []
         var numbers: [Identity: FileNumber] = [:]
         var nextNumber = 0
         var problems: [String] = []
-        // Looked up before a call, needed after it.
-        var existed = false
-        var moved: FileNumber?
-        var exchanged: FileNumber?
+        /// By thread: a call and its end are on the same one.
+        var before: [pthread_t: Before] = [:]
     }
 
     /// The directory as it was at the start.
@@ -44,12 +54,13 @@ public final class RecordingCalls: Sendable {
         self.base = base
         var first = State()
         start = try FileTree(reading: root) { status in
-            first.numbers[Identity(status)] ?? {
-                let number = first.nextNumber
-                first.numbers[Identity(status)] = number
-                first.nextNumber += 1
-                return number
-            }()
+            first.numbers[Identity(status)]
+                ?? {
+                    let number = first.nextNumber
+                    first.numbers[Identity(status)] = number
+                    first.nextNumber += 1
+                    return number
+                }()
         }
         state = Mutex(first)
     }
@@ -70,6 +81,7 @@ public final class RecordingCalls: Sendable {
     /// What could not be followed. Must be empty for the recording to be of use.
     public var problems: [String] { state.withLock { $0.problems } }
     var marks: [Mark] { state.withLock { $0.marks } }
+    var reach: [Int: Int] { state.withLock { $0.reach } }
 
     /// Notes that the code under test has, at this point, promised something: crash images from here on carry the text.
     public func mark(_ text: String) {
@@ -78,25 +90,29 @@ public final class RecordingCalls: Sendable {
 
     private func before(_ call: SystemCallDescription) {
         state.withLock { state in
+            var before = Before(position: state.operations.count)
             switch call.operation {
             case .open:
-                state.existed = false
-                guard let options = call.options, options.contains(.create) else { return }
-                state.existed = status(call.path, call.directory, follow: !options.contains(.noFollow)) != nil
+                if let options = call.options, options.contains(.create) {
+                    before.existed = status(call.path, call.directory, follow: !options.contains(.noFollow)) != nil
+                }
             case .rename:
-                state.moved = status(call.source, call.sourceDirectory).flatMap { state.numbers[Identity($0)] }
-                state.exchanged =
-                    call.replacing == .required
-                    ? status(call.path, call.directory).flatMap { state.numbers[Identity($0)] } : nil
-            default: break
+                before.moved = status(call.source, call.sourceDirectory).flatMap { state.numbers[Identity($0)] }
+                if call.replacing == .required {
+                    before.exchanged = status(call.path, call.directory).flatMap { state.numbers[Identity($0)] }
+                }
+            case .synchronize, .synchronizeData, .synchronizeFileSystem: break
+            default: return
             }
+            state.before[pthread_self()] = before
         }
     }
 
     private func after(_ call: SystemCallDescription, _ result: Int) {
         state.withLock { state in
+            let before = state.before.removeValue(forKey: pthread_self()) ?? Before()
             switch call.operation {
-            case .open: opened(call, Int32(result), &state)
+            case .open: opened(call, Int32(result), before, &state)
             case .write, .writeAt: written(call, result, &state)
             case .truncate:
                 changed(call, &state) { .resize($0, length: call.count ?? 0) }
@@ -109,9 +125,7 @@ public final class RecordingCalls: Sendable {
                 changed(call, &state) { .removeAttribute($0, name: call.attribute ?? "") }
             case .changePermissions:
                 changed(call, &state) { .changePermissions($0, call.permissions ?? 0) }
-            case .synchronize: changed(call, &state) { .synchronize($0, dataOnly: false) }
-            case .synchronizeData: changed(call, &state) { .synchronize($0, dataOnly: true) }
-            case .synchronizeFileSystem: state.operations.append(.synchronizeAll)
+            case .synchronize, .synchronizeData, .synchronizeFileSystem: synchronized(call, before, &state)
             case .link:
                 guard let place = place(call.path, call.directory, state) else { return }
                 guard let file = number(call.descriptor, state) else {
@@ -127,13 +141,15 @@ public final class RecordingCalls: Sendable {
                     let status = status(call.path, call.directory)
                 else { return }
                 add(status, at: place, &state)
-            case .rename: renamed(call, &state)
+            case .rename: renamed(call, before, &state)
             default: break
             }
         }
     }
 
-    private func opened(_ call: SystemCallDescription, _ descriptor: Int32, _ state: inout State) {
+    private func opened(
+        _ call: SystemCallDescription, _ descriptor: Int32, _ before: Before, _ state: inout State
+    ) {
         guard let options = call.options, let status = try? base.status(descriptor) else { return }
         if options.contains(.unnamed) {
             // The path is the directory here.
@@ -141,7 +157,7 @@ public final class RecordingCalls: Sendable {
                 state.numbers[Identity(directory)] != nil
             else { return }
             add(status, at: nil, &state)
-        } else if options.contains(.create), !state.existed {
+        } else if options.contains(.create), !before.existed {
             guard let place = place(call.path, call.directory, state) else { return }
             add(status, at: place, &state)
         } else if options.contains(.truncate), let file = state.numbers[Identity(status)] {
@@ -165,17 +181,26 @@ public final class RecordingCalls: Sendable {
         changed(call, &state) { .write($0, offset: offset, bytes: copy) }
     }
 
-    private func renamed(_ call: SystemCallDescription, _ state: inout State) {
+    private func synchronized(_ call: SystemCallDescription, _ before: Before, _ state: inout State) {
+        let position = state.operations.count
+        switch call.operation {
+        case .synchronizeFileSystem: state.operations.append(.synchronizeAll)
+        default: changed(call, &state) { .synchronize($0, dataOnly: call.operation == .synchronizeData) }
+        }
+        if before.position < position { state.reach[position] = before.position }
+    }
+
+    private func renamed(_ call: SystemCallDescription, _ before: Before, _ state: inout State) {
         let from = place(call.source, call.sourceDirectory, state)
         let to = place(call.path, call.directory, state)
-        guard let from, let to, let file = state.moved else {
+        guard let from, let to, let file = before.moved else {
             if from != nil || to != nil { state.problems.append("a rename across the border of the recording") }
             return
         }
         state.operations.append(
             .rename(
                 file, fromDirectory: from.directory, from: from.name, toDirectory: to.directory, to: to.name,
-                exchanged: state.exchanged))
+                exchanged: before.exchanged))
     }
 
     /// A change of an open file; nothing when the file is outside.

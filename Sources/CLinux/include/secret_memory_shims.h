@@ -45,6 +45,9 @@ int candado_random(void *bytes, size_t count);
 /// Zeroes in a way that the compiler may not leave out.
 void candado_zero(void *bytes, size_t count);
 
+/// Zeroes the 32 KiB of stack below the caller's frame, where functions that have returned may have left secrets.
+void candado_clear_stack(void);
+
 /// True when every byte is zero. The time depends on the count alone.
 bool candado_is_zero(const void *bytes, size_t count);
 

@@ -1,0 +1,91 @@
+"""The results as Markdown and as a verdict."""
+import os
+import platform
+import re
+
+MEMORY_LIMIT = 64 << 20
+OURS = ("candado write", "candado read", "protect -r", "audit", "reads", "overwrites", "overwrites, fsync", "--version",
+        "class FILE", "class NAMES", "class --stdin0 --json", "default passcode cost", "cost of this benchmark")
+
+
+def figure(row, contestant):
+    if row.unit == "per second":
+        return f"{row.operations / contestant.seconds:,.0f}/s"
+    if row.unit == "ms":
+        return f"{contestant.seconds * 1000:.2f} ms" if contestant.seconds < 0.1 else f"{contestant.seconds * 1000:.0f} ms"
+    return f"{contestant.seconds:.3f} s"
+
+
+def lines_of(row):
+    """The table lines of a measured row, and whether every goal was met."""
+    of = {contestant.name: contestant for contestant in row.contestants}
+    ours = "<br>".join(f"{c.name}: {figure(row, c)}" for c in row.contestants if c.name in OURS)
+    peers = "<br>".join(f"{c.name}: {figure(row, c)}" for c in row.contestants if c.name not in OURS)
+    ratios, targets, verdicts, good = [], [], [], True
+    for goal in row.goals:
+        value = goal.value(of)
+        ratios.append(f"{value:,.0f}{goal.unit}" if value >= 1000 else f"{value:.2f}{goal.unit}")
+        targets.append(goal.text)
+        verdicts.append("met" if goal.met(value) else "**missed**")
+        good = good and goal.met(value)
+    cells = [row.work, ours, peers, "<br>".join(ratios), "<br>".join(targets) or "none", "<br>".join(verdicts) or "-"]
+    return "| " + " | ".join(cells) + " |", good
+
+
+def memory_line(rows):
+    """Peak memory of our programs over all rows."""
+    peaks = {c.name: c.memory for row in rows for c in row.contestants if c.name in OURS and c.runs}
+    if not peaks:
+        return None, True
+    name = max(peaks, key=peaks.get)
+    good = peaks[name] <= MEMORY_LIMIT
+    detail = "<br>".join(f"{other}: {peak / 1048576:.1f} MiB" for other, peak in peaks.items())
+    return f"| peak memory of any of these | {detail} | | {peaks[name] / 1048576:.1f} MiB ({name}) | at most 64 MiB | {'met' if good else '**missed**'} |", good
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo") as file:
+            match = re.search(r"^model name\s*: (.*)$", file.read(), re.M)
+        return match.group(1).strip() if match else platform.machine()
+    except OSError:
+        return platform.machine()
+
+
+def document(rows, failures, rounds, quick):
+    """The whole page, and whether all was measured and met."""
+    table, good = [], not failures
+    for row in rows:
+        line, met = lines_of(row)
+        table.append(line)
+        good = good and met
+    line, met = memory_line(rows)
+    if line:
+        table.append(line)
+        good = good and met
+    table += [f"| {name} | - | - | - | - | **not measured**: {reason} |" for name, reason in failures]
+    kernel = ".".join(platform.release().split("-")[0].split(".")[:2])
+    page = f"""# Benchmarks
+
+Written by `Benchmarks/run`; run it again to check. {'**A quick run with small sizes: the figures mean nothing.** ' if quick else ''}Each figure is the median of {rounds} runs, ours and the
+peers' taking turns in a new order each round, after one round to warm up. Ratios count, not the figures: they belong to
+this machine ({processor()}, {os.cpu_count()} processors, Linux {kernel}).
+
+| work | ours | peers | reached | target | |
+| --- | --- | --- | --- | --- | --- |
+""" + "\n".join(table) + """
+
+Notes
+
+- Every command that needs a key unlocks for itself (`--no-agent --passcode-file`), in a keybag whose passcode cost was set
+  to scrypt N = 2^10, so that the passcode does not drown what is measured. With the calibrated default each such
+  command pays what the last row but one says.
+- "Warm" means that the same work was done before, and nothing was dropped from the page cache.
+- gocryptfs 2.3 stores on tmpfs too and runs as `gocryptfs -fg -nosyslog`. `sync` is `sync -f`: the file system that is
+  written to, and not those that others write to.
+- The random rows are a program on the library `FileProtection` (`Benchmarks/RandomAccess`); time to unlock and open is not in
+  the figures; 4 KiB aligned, one thread; `pread` and `pwrite` are the same program on a plain file.
+- Peak memory is what `/usr/bin/time -f %M` says in the round that warms up.
+- `getfattr -R` exits with 1 because directories have no record of their own here; it answers for every file all the same.
+"""
+    return page, good

@@ -1,0 +1,185 @@
+"""The rows of the table: what is done, by whom, and what ratio or figure has to be reached."""
+import os
+from dataclasses import dataclass
+from typing import Callable, List
+
+from .measure import Contestant, program, quietly
+from .workshop import fresh_copy, remove
+
+MIB = 1 << 20
+
+
+@dataclass
+class Goal:
+    """`value` of the contestants (ours first, by name) has to be at most, or at least, `limit`."""
+
+    text: str
+    value: Callable
+    limit: float
+    at_least: bool = False
+    unit: str = "x"
+
+    def met(self, value):
+        return value >= self.limit if self.at_least else value <= self.limit
+
+
+def ratio(text, ours, peer, limit):
+    return Goal(text, lambda of: of[ours].seconds / of[peer].seconds, limit)
+
+
+@dataclass
+class Row:
+    work: str
+    contestants: List[Contestant]
+    goals: List[Goal]
+    unit: str = "s"  # how the contestants' figures are shown: s, ms, or per second
+    operations: int = 1
+
+
+def write_row(shop, sizes):
+    source = shop.random_file("plain", sizes["large"])
+    _, recipient = shop.age_keys()
+    target = {name: os.path.join(shop.memory, "out-" + name) for name in ("candado", "cp", "age")}
+    size = f"{sizes['large'] // MIB:,} MiB"
+    return Row(f"`candado write` of {size}, tmpfs", [
+        Contestant("candado write", shop.ours("write", target["candado"]), stdin=source, before=remove(target["candado"])),
+        Contestant("cp", [program("cp"), source, target["cp"]], before=remove(target["cp"])),
+        Contestant("age -r", [program("age"), "-r", recipient, "-o", target["age"], source], before=remove(target["age"])),
+    ], [ratio("at most 1.6 x cp", "candado write", "cp", 1.6), ratio("at most 0.6 x age -r", "candado write", "age -r", 0.6)])
+
+
+def read_row(shop, sizes):
+    source = shop.random_file("plain", sizes["large"])
+    identity, recipient = shop.age_keys()
+    protected, aged = os.path.join(shop.memory, "protected"), source + ".age"
+    with open(source, "rb") as stdin:
+        quietly(shop.ours("write", protected), stdin=stdin)
+    quietly([program("age"), "-r", recipient, "-o", aged, source])
+    return Row(f"`candado read` of {sizes['large'] // MIB:,} MiB to /dev/null, tmpfs", [
+        Contestant("candado read", shop.ours("read", protected)),
+        Contestant("age -d", [program("age"), "-d", "-i", identity, aged]),
+        Contestant("cat", [program("cat"), source]),
+    ], [ratio("at most 0.5 x age -d", "candado read", "age -d", 0.5)])
+
+
+def protect_row(shop, sizes):
+    source = shop.tree(os.path.join(shop.memory, "tree"), sizes["files"], 4096)
+    ours, copy = os.path.join(shop.memory, "tree-ours"), os.path.join(shop.memory, "tree-copy")
+    inside = os.path.join(shop.gocryptfs(), "tree")
+    return Row(f"`protect -r` of {sizes['files']:,} files of 4 KiB, tmpfs", [
+        Contestant("protect -r", shop.ours("protect", "-r", ours), before=fresh_copy(source, ours)),
+        Contestant("cp -r", [program("cp"), "-r", source, copy], before=remove(copy)),
+        Contestant("cp -r into gocryptfs", [program("cp"), "-r", source, inside], before=remove(inside)),
+    ], [ratio("at most 3 x cp -r", "protect -r", "cp -r", 3), ratio("at most 0.3 x gocryptfs", "protect -r", "cp -r into gocryptfs", 0.3)])
+
+
+def durable_row(shop, sizes):
+    source = shop.tree(os.path.join(shop.disk, "tree"), sizes["files"], 4096)
+    ours, copy = os.path.join(shop.disk, "tree-ours"), os.path.join(shop.disk, "tree-copy")
+
+    def settled_removal():
+        remove(copy)()
+        quietly([program("sync"), "-f", shop.disk])
+
+    script = 'cp -r "$1" "$2" && sync -f "$2"'
+    return Row(f"`protect -r` of {sizes['files']:,} files of 4 KiB, ext4, durable at the end", [
+        Contestant("protect -r", shop.ours("protect", "-r", ours), before=fresh_copy(source, ours, settle=True)),
+        Contestant("cp -r; sync", [program("sh"), "-c", script, "sh", source, copy], before=settled_removal),
+    ], [ratio("at most 4 x cp -r; sync", "protect -r", "cp -r; sync", 4)])
+
+
+def audit_row(shop, sizes, place, name):
+    tree = shop.tree(os.path.join(place, "audited"), sizes["audited"], 100, per_directory=500)
+    quietly(shop.ours("protect", "-r", tree))
+    return Row(f"`audit` of {sizes['audited']:,} protected files, warm, {name}", [
+        Contestant("audit", shop.keyless("audit", tree)),
+        Contestant("getfattr -R", [program("getfattr"), "-R", "-h", "--absolute-names", "-n", "user.candado", tree], good=(0, 1)),
+        Contestant("find -type f", [program("find"), tree, "-type", "f"]),
+    ], [ratio("at most 0.6 x getfattr -R", "audit", "getfattr -R", 0.6), ratio("at most 7 x find -type f", "audit", "find -type f", 7)])
+
+
+def random_contestants(shop, path, plain, kinds, count):
+    call = [shop.benchmark, "--home", shop.home, "--passcode-file", shop.passcode]
+    return [Contestant(name, [*call, verb, plain if verb.startswith("plain") else path, str(count)], prints_seconds=True) for name, verb in kinds]
+
+
+def prepare_random(shop, place, size):
+    path, plain = os.path.join(place, "random"), os.path.join(place, "random-plain")
+    call = [shop.benchmark, "--home", shop.home, "--passcode-file", shop.passcode]
+    quietly([*call, "prepare", path, str(size)])
+    quietly([*call, "plain-prepare", plain, str(size)])
+    return path, plain
+
+
+def random_memory_row(shop, sizes):
+    path, plain = prepare_random(shop, shop.memory, sizes["large"])
+    count = sizes["operations"]
+    kinds = [("reads", "read"), ("overwrites", "overwrite"), ("pread", "plain-read"), ("pwrite", "plain-overwrite")]
+    rate = lambda name: lambda of: count / of[name].seconds
+    return Row(f"4 KiB random reads and overwrites, {count:,} each, in a {sizes['large'] // MIB:,} MiB file, tmpfs",
+               random_contestants(shop, path, plain, kinds, count),
+               [Goal("at least 150,000 reads a second", rate("reads"), 150_000, True, "/s"),
+                Goal("at least 60,000 overwrites a second", rate("overwrites"), 60_000, True, "/s")],
+               "per second", count)
+
+
+def random_disk_row(shop, sizes):
+    path, plain = prepare_random(shop, shop.disk, sizes["large"])
+    count = sizes["operations"]
+    kinds = [("overwrites, fsync", "overwrite"), ("pwrite, fsync", "plain-overwrite")]
+    return Row(f"{count:,} 4 KiB random overwrites in a {sizes['large'] // MIB:,} MiB file, ext4, one fsync at the end",
+               random_contestants(shop, path, plain, kinds, count),
+               [ratio("at most 3 x plain pwrite", "overwrites, fsync", "pwrite, fsync", 3)])
+
+
+def start_row(shop, sizes):
+    path = shop.random_file("one", 5000)
+    quietly(shop.ours("protect", path))
+    limit = lambda text, name, milliseconds: Goal(text, lambda of: of[name].seconds * 1000, milliseconds, unit=" ms")
+    return Row("start: `--version`; `class FILE`", [
+        Contestant("--version", [shop.candado, "--version"], repeat=20),
+        Contestant("class FILE", shop.keyless("class", path), repeat=20),
+        Contestant("true", [program("true")], repeat=20),
+        Contestant("getfattr FILE", [program("getfattr"), "--absolute-names", "-n", "user.candado", path], repeat=20),
+    ], [limit("--version at most 4 ms", "--version", 4), limit("class FILE at most 5 ms", "class FILE", 5)], "ms")
+
+
+def names_row(shop, sizes):
+    tree = shop.tree(os.path.join(shop.memory, "named"), sizes["files"], 100)
+    quietly(shop.ours("protect", "-r", tree))
+    names = sorted(os.path.join(directory, file) for directory, _, files in os.walk(tree) for file in files if file.startswith("file-"))
+    listing = os.path.join(shop.memory, "names")
+    with open(listing, "w") as file:
+        file.write("".join(name + "\0" for name in names))
+    return Row(f"`class` of {len(names):,} names", [
+        Contestant("class NAMES", shop.keyless("class", *names)),
+        Contestant("class --stdin0 --json", shop.keyless("class", "--stdin0", "--json"), stdin=listing),
+        Contestant("getfattr NAMES", [program("getfattr"), "-h", "--absolute-names", "-n", "user.candado", *names]),
+    ], [ratio("NAMES at most 1.0 x getfattr", "class NAMES", "getfattr NAMES", 1.0),
+        ratio("--stdin0 --json at most 1.0 x getfattr", "class --stdin0 --json", "getfattr NAMES", 1.0)], "ms")
+
+
+def passcode_row(shop, sizes):
+    """No target: what each command that needs a key pays in a build without an agent."""
+    costly = shop.new_home("home-default-cost")
+    small, target = shop.random_file("small", 100), os.path.join(shop.memory, "small-protected")
+    again = remove(target)
+    return Row("`candado write` of 100 bytes: what unlocking costs each command", [
+        Contestant("default passcode cost", shop.ours("write", target, home=costly), stdin=small, before=again),
+        Contestant("cost of this benchmark", shop.ours("write", target), stdin=small, before=again),
+    ], [], "ms")
+
+
+ROWS = {
+    "write": write_row,
+    "read": read_row,
+    "protect": protect_row,
+    "durable": durable_row,
+    "audit": lambda shop, sizes: audit_row(shop, sizes, shop.memory, "tmpfs"),
+    "audit-ext4": lambda shop, sizes: audit_row(shop, sizes, shop.disk, "ext4"),
+    "random": random_memory_row,
+    "random-ext4": random_disk_row,
+    "start": start_row,
+    "names": names_row,
+    "passcode": passcode_row,
+}

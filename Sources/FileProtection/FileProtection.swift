@@ -1,0 +1,186 @@
+import Keybag
+import LinuxSystem
+import ProtectedFiles
+import ProtectionModel
+import SecretMemory
+import Synchronization
+
+/// Protected files for an app: join files with a keybag, write with a class, read while the lock state allows it.
+///
+/// ```swift
+/// let protection = try FileProtection.open(KeybagHome(directory: "keys"))
+/// try protection.unlock(passcode: passcode)
+/// try protection.write(Array("hello".utf8), to: "note.txt", class: .complete)
+/// let bytes = try protection.contents(of: "note.txt")
+/// try protection.lock()            // from now on `note.txt` is locked
+/// ```
+///
+/// In this embedded form the process holds the class keys itself: they are gone when it ends. Thread-safe. It does not
+/// have: a default location of its own (see `KeybagHome`), passcode prompts, or a way to read what is locked.
+public final class FileProtection: Sendable {
+    /// The embedded keybag.
+    public let keybag: Keybag
+    /// The settings of its home.
+    public let settings: Settings
+    /// Protected files, seen through this keybag.
+    public let files: ProtectedFileSystem
+
+    private init(_ keybag: Keybag, _ settings: Settings, _ system: any SystemCalls) {
+        self.keybag = keybag
+        self.settings = settings
+        self.files = ProtectedFileSystem(keys: keybag, system: system)
+    }
+
+    /// Opens the keybag of a home. Without a passcode it is unlocked at once; otherwise class D alone is readable.
+    ///
+    /// Throws `noKeybag`, `damaged(keybag)`, `damaged(deviceKey)`, `needsNewerVersion`, or `invalidArgument` for
+    /// settings that do not decode.
+    public static func open(
+        _ home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared, clock: any SystemClock = RealClock()
+    ) throws(ProtectionError) -> FileProtection {
+        let keybag = try Keybag.open(home, system: system, clock: clock)
+        let settings = try Settings.read(from: home, system)
+        return FileProtection(keybag, settings, system).applyingSettings()
+    }
+
+    /// Joins files with a keybag that is open already.
+    public static func attach(
+        _ keybag: Keybag, system: any SystemCalls = LinuxSystemCalls.shared
+    ) throws(ProtectionError) -> FileProtection {
+        FileProtection(keybag, try Settings.read(from: keybag.home, system), system).applyingSettings()
+    }
+
+    private func applyingSettings() -> FileProtection {
+        var values = Keybag.Settings()
+        values.defaultClass = settings.defaultClass
+        values.gracePeriod = Double(settings.gracePeriod)
+        values.erasesAfterTooManyTries = settings.erasesAfterTenTries
+        keybag.settings = values
+        return self
+    }
+
+    // MARK: - Lock state
+
+    /// The present lock state.
+    public var lockState: LockState { keybag.lockState }
+
+    /// Unlocks with a passcode of 1 to 1,024 bytes; takes about 80 ms on purpose.
+    ///
+    /// Throws `wrongPasscode`, `tooManyTries`, `invalidArgument`, and `cancelled` when a lock came meanwhile.
+    public func unlock(passcode: borrowing SecretBytes) throws(ProtectionError) {
+        try keybag.unlock(passcode: passcode)
+    }
+
+    /// Locks at once: when it returns, no class A key and no class B private key is left in this process, and every
+    /// class A handle throws `locked`.
+    ///
+    /// Throws `noPasscodeSet` when there is nothing to lock with, and `busy` naming who else holds keys of this keybag:
+    /// then this process is locked, but the user is not.
+    public func lock() throws(ProtectionError) {
+        switch try keybag.lock(reason: .command) {
+        case .locked, .graceRunning: return
+        case .incomplete(let holders):
+            throw ProtectionError(
+                .busy, "locked here, but others still hold keys of this keybag: " + holders.joined(separator: ", "))
+        }
+    }
+
+    /// Lock events from now on, in order: `didLock` after the keys are gone, `didUnlock` after they are usable.
+    public func lockEvents() -> AsyncStream<LockEvent> { keybag.lockEvents() }
+
+    /// True when a fresh open of a file of this class would succeed now.
+    public func canRead(_ protectionClass: ProtectionClass) -> Bool { keybag.canUnwrap(protectionClass) }
+
+    // MARK: - Whole files
+
+    /// Writes a whole file atomically and durably. The class is the one given, else that of the file it replaces, else
+    /// the directory's, else the default. Content that is locked is never replaced.
+    ///
+    /// Throws `locked`, `unsupported`, `damaged`, `foreignKeybag`, `system`.
+    public func write(
+        _ content: [UInt8], to path: FilePath, class protectionClass: ProtectionClass? = nil
+    ) throws(ProtectionError) {
+        let position = Mutex(0)
+        try files.write(to: path, class: protectionClass) { buffer in
+            position.withLock { position in
+                let count = min(buffer.count, content.count - position)
+                content.withUnsafeBytes { bytes in
+                    UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[position..<(position + count)]))
+                }
+                position += count
+                return count
+            }
+        }
+    }
+
+    /// The whole content of a file, in ordinary memory of the caller.
+    ///
+    /// Throws `locked`, `notProtected`, `recordMissing`, `damaged`, `foreignKeybag`, `needsNewerVersion`, `system`.
+    public func contents(of path: FilePath) throws(ProtectionError) -> [UInt8] {
+        let content = Mutex<[UInt8]>([])
+        try files.read(path) { bytes in content.withLock { $0.append(contentsOf: bytes) } }
+        return content.withLock { $0 }
+    }
+
+    // MARK: - Handles and classes
+
+    /// Opens a file for positioned reads and writes that obey the state matrix: class A is checked at every call, class
+    /// B at open only.
+    public func open(
+        _ path: FilePath, for access: ProtectedFileSystem.Access
+    ) throws(ProtectionError) -> ProtectedFile {
+        try files.open(path, for: access)
+    }
+
+    /// Changes the class of a file by wrapping its key anew, or with `rekey` by giving it a new key; or the class that a
+    /// directory gives to new files.
+    @discardableResult
+    public func setProtectionClass(
+        _ protectionClass: ProtectionClass, of path: FilePath, rekey: Bool = false
+    ) throws(ProtectionError) -> ClassChange {
+        try files.setProtectionClass(of: path, to: protectionClass, rekey: rekey)
+    }
+
+    /// The class that a file claims, or that a directory gives to new files; nil for a plain file. Needs no key.
+    public func protectionClass(of path: FilePath) throws(ProtectionError) -> ProtectionClass? {
+        try files.protectionClass(of: path)
+    }
+
+    // MARK: - Trees
+
+    /// Converts a file or a tree in place (`TreeConversion`), keeps Candado's own home out of it, and puts the recovery
+    /// capsule at the root of a tree that was protected.
+    public func convert(
+        _ path: FilePath, _ conversion: Conversion, options: TreeConversion.Options = TreeConversion.Options(),
+        isCancelled: @escaping @Sendable () -> Bool = { false }, report: @escaping @Sendable (ConversionOutcome) -> Void
+    ) throws(ProtectionError) {
+        var options = options
+        options.excluded.formUnion(ownFiles())
+        if case .protect = conversion, options.recursive, isDirectory(path) {
+            _ = try keybag.placeRecoveryCapsule(in: path)
+        }
+        try TreeConversion(files, conversion, options: options, isCancelled: isCancelled, report: report).run(path)
+    }
+
+    private func isDirectory(_ path: FilePath) -> Bool {
+        (try? files.system.status(of: path, in: currentDirectory, followLinks: false))?.kind == .directory
+    }
+
+    /// Home and state and what lies in them, by identity: no path, link or mount leads around that.
+    public func ownFiles() -> Set<FileIdentity> {
+        let home = keybag.home
+        var result: Set<FileIdentity> = []
+        for path in [home.directory, home.stateDirectory(of: keybag.keybagIdentifier)] {
+            guard let directory = try? files.system.openFile(path, [.read, .directory]),
+                let status = try? files.system.status(directory.number)
+            else { continue }
+            result.insert(FileIdentity(status))
+            for entry in (try? files.system.entries(directory.number)) ?? [] {
+                let inner = try? files.system.status(of: entry.name, in: directory.number, followLinks: false)
+                if let inner { result.insert(FileIdentity(inner)) }
+            }
+        }
+        return result
+    }
+}
