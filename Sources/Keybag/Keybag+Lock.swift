@@ -8,8 +8,10 @@ extension Keybag {
     /// idleness. An unlock that is still being worked out ends in `cancelled`.
     ///
     /// When it returns `locked`, no class A key, class B private key, user key or class A file key is left in this
-    /// process, and no other process holds any. Otherwise it names those that do. Throws `noPasscodeSet`.
+    /// process, and no other process holds any. Otherwise it names those that do. Throws `noPasscodeSet`, and `busy` when
+    /// called by a thread that is inside a lease's `withKey`.
     public func lock(reason: LockReason) throws(ProtectionError) -> LockOutcome {
+        try LockManager.requireNotInUse()
         // Another process may have set or removed the passcode. A keybag that cannot be read now is no reason not to lock.
         _ = try? refresh()
         guard hasPasscode || isErased else {
@@ -26,7 +28,7 @@ extension Keybag {
 
     /// Locks if the grace period has ended. True when it did.
     @discardableResult
-    public func tick() -> Bool { manager.tick() }
+    public func tick() -> Bool { LockManager.isInUse ? false : manager.tick() }
 
     /// Events from now on, in order, until the consumer stops.
     public func lockEvents() -> AsyncStream<LockEvent> { manager.lockEvents() }

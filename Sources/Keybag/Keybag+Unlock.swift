@@ -11,6 +11,7 @@ extension Keybag {
     /// for what no passcode can be; `noPasscodeSet`; `cancelled` when a lock came meanwhile.
     public func unlock(passcode: borrowing SecretBytes) throws(ProtectionError) {
         try Passcode.check(passcode)
+        try LockManager.requireNotInUse()
         let epoch = manager.epoch
         let document = try refresh()
         try requireKeys(document)
@@ -35,6 +36,7 @@ extension Keybag {
     ///
     /// Throws `wrongPasscode` when it is another one, `cancelled` when a lock came meanwhile.
     public func unlock(recoveryKey: borrowing RecoveryKey) throws(ProtectionError) {
+        try LockManager.requireNotInUse()
         let epoch = manager.epoch
         let document = try refresh()
         try requireKeys(document)

@@ -157,6 +157,7 @@ public final class Keybag: ClassKeyService, LockControl {
     /// Reads the keybag again and takes over keys that others made.
     @discardableResult
     func refresh() throws(ProtectionError) -> KeybagDocument {
+        try LockManager.requireNotInUse()
         var reading = try store.read()
         if reading.copiesDiffer, (try? store.repair()) != nil { reading = try store.read() }
         try takeOver(reading.document)

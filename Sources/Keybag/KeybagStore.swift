@@ -126,7 +126,8 @@ final class KeybagStore: Sendable {
     func change(
         _ body: (inout KeybagDocument) throws(ProtectionError) -> Void
     ) throws(ProtectionError) -> KeybagDocument {
-        try Self.withChangeLock(home, system) { () throws(ProtectionError) in
+        try LockManager.requireNotInUse()
+        return try Self.withChangeLock(home, system) { () throws(ProtectionError) in
             var document = try self.read().document
             guard document.change < CanonicalJSON.largestNumber else {
                 throw ProtectionError(.unsupported, "the keybag has been changed too often")

@@ -211,6 +211,37 @@ import Testing
         #expect(!same)
     }
 
+    /// A thread that uses a key and asks for something that would have to wait for itself is told so.
+    @Test func nothingWaitsForItselfInsideALease() throws {
+        let (fixture, keybag) = try unlocked()
+        let lease = try keybag.makeFileKey(for: .complete, flags: []).lease
+        let record = try keybag.makeFileKey(for: .complete, flags: []).record
+        let other = try fixture.open()
+        try other.unlock(passcode: secret(KeybagFixture.passcode))
+        try other.rotate([.fileComplete])
+        let newer = try other.makeFileKey(for: .complete, flags: []).record
+        try lease.withKey { _ in
+            #expect(code { try keybag.lock(reason: .command) } == .busy)
+            #expect(code { try keybag.unlock(passcode: secret(KeybagFixture.passcode)) } == .busy)
+            #expect(code { try keybag.rotate([.fileNone]) } == .busy)
+            #expect(code { try keybag.unwrap(newer) } == .busy)
+            _ = try keybag.unwrap(record)
+            _ = keybag.lockEvents()
+            #expect(keybag.lockState == .unlocked)
+        }
+        _ = try keybag.unwrap(newer)
+        _ = try keybag.lock(reason: .idle)
+        try lease.withKey { _ in
+            fixture.clock.advance(by: 10)
+            #expect(keybag.lockState == .locked && !keybag.canUnwrap(.complete) && !keybag.tick())
+            #expect(code { try keybag.unwrap(record) } == .locked(.complete))
+            #expect(code { try lease.withKey { _ in } } == .locked(.complete))
+        }
+        #expect(keybag.manager.loanCount == 1)
+        #expect(keybag.lockState == .locked)
+        #expect(keybag.manager.loanCount == 0)
+    }
+
     // MARK: Other holders
 
     @Test func aLockNamesOtherHoldersAndClaimsNoSuccess() throws {
