@@ -212,7 +212,11 @@ struct EntryInspector {
         if inspection.record?.flags.contains(.keyWasWeaker) == true { file.findings.insert(.keyWasWeaker) }
         switch inspection.place {
         case .header:
-            if case .good = attribute { file.findings.insert(.recordDiffers) } else { file.findings.insert(.attributeLost) }
+            if case .good = attribute {
+                file.findings.insert(.recordDiffers)
+            } else {
+                file.findings.insert(.attributeLost)
+            }
         case .attribute: file.findings.insert(.recordDiffers)
         case .both, nil: break
         }

@@ -22,7 +22,8 @@ struct AuditFixture {
     private static func protection(_ home: FilePath) throws -> FileProtection {
         let bytes = Array("correct horse".utf8)
         let keybag = try Keybag.create(
-            in: KeybagHome(directory: home), passcode: try SecretBytes(count: bytes.count) { $0.copyBytes(from: bytes) },
+            in: KeybagHome(directory: home),
+            passcode: try SecretBytes(count: bytes.count) { $0.copyBytes(from: bytes) },
             recoveryKey: nil, cost: .explicit(Scrypt.Cost(logN: 1, r: 1, p: 1)), clock: TestClock())
         return try FileProtection.attach(keybag)
     }

@@ -7,7 +7,8 @@ import Testing
     /// Names that break lines, drive terminals or are no text.
     private static let hostileNames: [[UInt8]] = [
         Array("new\nline".utf8), Array("plain: 'x'\nviolations: 0".utf8), Array("\u{1B}[2J".utf8), [0xFF, 0xFE, 0x41],
-        Array("-n".utf8), Array("quo'te\"s\\".utf8), Array("é\u{202E}".utf8), Array("\u{7F}\u{9B}".utf8), Array(" ".utf8),
+        Array("-n".utf8), Array("quo'te\"s\\".utf8), Array("é\u{202E}".utf8), Array("\u{7F}\u{9B}".utf8),
+        Array(" ".utf8),
         Array("tab\t".utf8), [0xED, 0xA0, 0x80], Array(repeating: 0xC3, count: 255),
     ]
 
@@ -21,7 +22,10 @@ import Testing
         let run = try AuditRun([fixture.root], format: AuditTextFormat(hasTotals: false))
         #expect(run.lines.count == Self.hostileNames.count)
         #expect(run.lines.allSatisfy { $0.hasPrefix("plain           '") && $0.hasSuffix("'") })
-        #expect(run.text.unicodeScalars.allSatisfy { $0 == "\n" || !(0..<0x20).contains($0.value) && !(0x7F..<0xA0).contains($0.value) })
+        #expect(
+            run.text.unicodeScalars.allSatisfy {
+                $0 == "\n" || !(0..<0x20).contains($0.value) && !(0x7F..<0xA0).contains($0.value)
+            })
     }
 
     @Test func everyNameCanBeReadBackFromJSON() throws {
@@ -106,8 +110,11 @@ import Testing
             """
         ),
         (
-            AuditEntry(path: "d", outcome: .inspected(AuditedFile(state: .directory, protectionClass: .complete, place: .attribute))),
-            "", "{\"schema\":1,\"path\":\"d\",\"state\":\"directory\",\"class\":\"complete\",\"record\":\"attribute\"}\n"
+            AuditEntry(
+                path: "d",
+                outcome: .inspected(AuditedFile(state: .directory, protectionClass: .complete, place: .attribute))),
+            "",
+            "{\"schema\":1,\"path\":\"d\",\"state\":\"directory\",\"class\":\"complete\",\"record\":\"attribute\"}\n"
         ),
         (
             AuditEntry(path: "l", outcome: .skipped(.symbolicLink)), "",

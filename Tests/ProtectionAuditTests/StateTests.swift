@@ -89,7 +89,8 @@ struct StateRow: Sendable, CustomTestStringConvertible {
             },
             StateRow(
                 "attribute-garbled",
-                Answer(state: .protected, protectionClass: ProtectionClass.none, place: .header, findings: .attributeLost)
+                Answer(
+                    state: .protected, protectionClass: ProtectionClass.none, place: .header, findings: .attributeLost)
             ) {
                 try $0.protected($1)
                 try $0.setAttribute($1, Array("garbage".utf8))
@@ -138,7 +139,8 @@ struct StateRow: Sendable, CustomTestStringConvertible {
                 try $0.system.unlink($0.path("another"), in: currentDirectory)
             },
             StateRow(
-                "record-of-a-weaker", Answer(state: .protected, protectionClass: ProtectionClass.none, place: .attribute),
+                "record-of-a-weaker",
+                Answer(state: .protected, protectionClass: ProtectionClass.none, place: .attribute),
                 comparing: Answer(
                     state: .protected, protectionClass: .complete, place: .header, findings: .recordDiffers)
             ) {

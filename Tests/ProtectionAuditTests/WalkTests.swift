@@ -20,7 +20,9 @@ import Testing
 
     /// The order of reports, by another way: depth first, each directory before what is in it, by the bytes of names.
     private func reference(_ path: FilePath, _ system: any SystemCalls) throws -> [FilePath] {
-        guard try system.status(of: path, in: currentDirectory, followLinks: false).kind == .directory else { return [path] }
+        guard try system.status(of: path, in: currentDirectory, followLinks: false).kind == .directory else {
+            return [path]
+        }
         let opened = try system.openFile(path, [.read, .directory])
         let names = try system.entries(opened.number).map(\.name)
         return try [path]
@@ -208,7 +210,8 @@ import Testing
     @Test func operandsAreWalkedInTheirOrder() throws {
         let fixture = try AuditFixture()
         for name in ["b", "a", "c"] as [FilePath] { try fixture.plain(name) }
-        let run = try AuditRun([fixture.path("c"), fixture.path("missing"), fixture.path("a")], format: AuditTextFormat(hasTotals: false))
+        let run = try AuditRun(
+            [fixture.path("c"), fixture.path("missing"), fixture.path("a")], format: AuditTextFormat(hasTotals: false))
         #expect(run.lines.map { $0.suffix(2) } == ["c'", "a'"])
         #expect(run.failures.map(\.code) == [.system(ErrorNumber.noEntry)])
     }
