@@ -73,7 +73,7 @@ import Testing
         try fixture.files.write(content, to: fixture.path(CrashScript.name), class: .complete)
         let run = try CrashScript(fixture.keybag, in: fixture.directory.appending("files"), content: content)
         try run.run(script.steps)
-        let (report, inner) = try run.check(script.name, nestingEvery: Effort.share(7, long: 5))
+        let (report, inner) = try run.check(script.name, nestingEvery: Effort.share(13, long: 7))
         #expect(report.violationCount == 0, "\(report)")
         #expect(report.imageCount > 20)
         #expect(inner > 0)
