@@ -144,10 +144,10 @@ extension ContainerFile {
                 log.sealedEntries > 0 || firstFreeChunk > ContainerGeometry.chunkCount(length: view.length)
             if log.sealedEntries == 0 { try sealLog(log, &cipher) }
             try copyLoggedChunksToPlaces()
-            try system.synchronize(descriptor.number, dataOnly: true)
+            try synchronizeData()
             if leavesChunksBehind {
                 try cutTail()
-                try system.synchronize(descriptor.number, dataOnly: true)
+                try synchronizeData()
                 placedChunks = 0
             }
         }
@@ -162,7 +162,7 @@ extension ContainerFile {
 
     /// Makes the log durable, and says so in a header that carries the new length.
     private mutating func sealLog(_ log: ContainerHeader.Log, _ cipher: inout ChunkCipher) throws {
-        try system.synchronize(descriptor.number, dataOnly: true)
+        try synchronizeData()
         var header = view.header
         header.length = view.length
         header.syncedLength = view.length

@@ -38,7 +38,9 @@ enum ContainerLock {
             if self == .shared, ErrorNumber.withoutLocks.contains(error.errorNumber) { return try body(&file) }
             throw ProtectionError(.unsupported, "file locks do not work on this file system", cause: error)
         }
+        file.holdsLock = true
         let outcome = Swift.Result { try body(&file) }
+        file.holdsLock = false
         _ = try system.lock(descriptor, .none, start: Self.changeByte, count: 1, wait: false)
         return try outcome.get()
     }

@@ -59,8 +59,9 @@ public final class ProtectedFile: Sendable {
         }
     }
 
-    /// Writes all bytes at an offset in bytes; a gap before it becomes zeros. Up to 1 MiB is one step: after a crash all
-    /// of it is there or none. What is written is not durable before ``synchronize()`` or ``close()``.
+    /// Writes all bytes at an offset in bytes; a gap before it becomes zeros, as a step of its own. Up to 1 MiB is one
+    /// step: after a crash all of it is there or none, but that new content may end early, at a multiple of 4,096 bytes.
+    /// What is written is not durable before ``synchronize()`` or ``close()``.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(ProtectionError) {
         try changing { file, cipher in try file.writeContent(bytes, at: offset, &cipher) }
     }
@@ -80,7 +81,10 @@ public final class ProtectedFile: Sendable {
         try changing { file, cipher in try file.changeLength(to: length, &cipher) }
     }
 
-    /// Makes everything written so far durable, in every lock state.
+/// Makes everything written so far durable, in every lock state.
+    ///
+    /// After a failure nobody can say what is on the disk, and the kernel will not fail a second time. So this handle
+    /// only reads from then on; close it, open the file again, and look at what is there.
     public func synchronize() throws(ProtectionError) {
         try withFile { file in
             guard file.canWrite, file.hasUnsynced else { return }

@@ -184,6 +184,46 @@ import Testing
         #expect(runs > 10)
     }
 
+    /// After a failed sync the kernel forgets what it could not write, and calls the next sync a success. A handle that
+    /// believed that would seal a log that is not on the disk.
+    @Test func aFailedSyncIsNotTriedAgain() throws {
+        let fixture = try FilesFixture()
+        let path = fixture.path("file")
+        try fixture.files.write(Self.old, to: path, class: .complete)
+        let calls = FailingCalls(plan: .only(1), matching: { $0.operation == .synchronizeData })
+        let handle = try ProtectedFileSystem(keys: fixture.keybag, system: calls.system).open(path, for: .updating)
+        try handle.write(Self.patch, at: 2000)
+        try Self.patch.withUnsafeBytes { _ = try handle.append($0) }
+        let inputOutput = ProtectionError.Code.system(ErrorNumber.inputOutput)
+        #expect(code { try handle.synchronize() } == inputOutput)
+        #expect(try handle.allContent() == Self.patched + Self.patch)
+        #expect(code { try handle.write([1], at: 0) } == inputOutput)
+        #expect(code { try handle.synchronize() } == inputOutput)
+        // The next one to open it does not believe that anything of it is on the disk: it writes it once more.
+        let recording = try RecordingCalls(of: fixture.directory.appending("files"))
+        let log = try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false).size
+        let next = try ProtectedFileSystem(keys: fixture.keybag, system: recording.system).open(path, for: .updating)
+        var written = Set<Int64>()
+        synchronising: for operation in recording.operations {
+            switch operation {
+            case .write(_, let offset, let bytes):
+                for block in stride(from: offset / 4096, through: (offset + Int64(bytes.count) - 1) / 4096, by: 1) {
+                    written.insert(block)
+                }
+            case .synchronize: break synchronising
+            default: break
+            }
+        }
+        // The whole log and the chunk that the append put behind the end.
+        let logStart = 4096 + 3 * 4096 + Int64(ContainerFile.growthRoom)
+        for block in stride(from: logStart / 4096, through: (log - 1) / 4096, by: 1) { #expect(written.contains(block)) }
+        #expect(written.contains(4))
+        #expect(try next.allContent() == Self.patched + Self.patch)
+        #expect(code { try handle.close() } == inputOutput)
+        try next.close()
+        #expect(try fixture.files.contents(of: path) == Self.patched + Self.patch)
+    }
+
     /// Reads and writes may always be shorter than asked.
     @Test(arguments: [1000, 0])
     func shortReadsAndWritesChangeNothing(most: Int) throws {
