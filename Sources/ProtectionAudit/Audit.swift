@@ -60,19 +60,20 @@ public struct Audit: Sendable {
     ) throws(ProtectionError) -> AuditSummary {
         let walk = Walk(paths, options, system)
         WorkerThreads.run(max(1, options.threads)) { _ in
-            withUnsafeTemporaryAllocation(byteCount: 256, alignment: 16) { value in
+            withUnsafeTemporaryAllocation(byteCount: EntryInspector.valueSize, alignment: 16) { value in
                 var inspector = EntryInspector(options, format, value, system)
                 var batch = WalkBatch()
                 while !isCancelled(), walk.next(&batch) {
                     inspector.inspect(batch)
-                    let goesOn = walk.gate.pass(batch.number) {
-                        let isWanted = inspector.text.isEmpty || output(inspector.text)
-                        for error in inspector.failures { failure(error) }
+                    let (text, failures) = inspector.take()
+                    let goesOn = walk.reports.submit(batch.number) {
+                        let isWanted = text.isEmpty || output(text)
+                        for error in failures { failure(error) }
                         return isWanted
                     }
                     if !goesOn { break }
                 }
-                if isCancelled() { walk.gate.shut() }
+                if isCancelled() { walk.reports.shut() }
                 walk.add(inspector.finish())
             }
         }
@@ -86,7 +87,8 @@ public struct Audit: Sendable {
 
     /// What the threads of one audit share.
     private final class Walk: Sendable {
-        let gate = OrderedGate()
+        /// Threads run ahead of each other by so many batches at most: their reports wait in memory.
+        let reports = OrderedQueue(limit: 16)
         private let walker: Mutex<TreeWalker>
         private let totals = Mutex(AuditSummary())
 

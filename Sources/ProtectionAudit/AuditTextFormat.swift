@@ -70,7 +70,7 @@ public struct AuditTextFormat: AuditFormat {
             let more = summary.filesOfFurtherKeybags > 0 ? "more than " : ""
             lines.append("keybags: \(more)\(keybags)")
         }
-        let skipped = AuditSkip.allCases.compactMap { reason in summary.skipped[reason].map { "\($0) \(name(reason))" }
+        let skipped = AuditSkip.allCases.compactMap { reason in summary.skipped[reason].map { "\(name(reason)) \($0)" }
         }
         if !skipped.isEmpty { lines.append("left out: " + skipped.joined(separator: ", ")) }
         if summary.failed > 0 { lines.append("could not be judged: \(summary.failed)") }
@@ -82,9 +82,9 @@ public struct AuditTextFormat: AuditFormat {
         switch reason {
         case .symbolicLink: "symbolic links"
         case .special: "special files"
-        case .otherFileSystem: "on other file systems"
+        case .otherFileSystem: "other file systems"
         case .recoveryCapsule: "recovery capsules"
-        case .ownHome: "of Candado's own home"
+        case .ownHome: "Candado's own home"
         case .vanished: "vanished meanwhile"
         }
     }

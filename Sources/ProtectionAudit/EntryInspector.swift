@@ -11,6 +11,9 @@ struct EntryInspector {
     private static let magicSize: Int64 = 8
     private static let headerSlotSize: Int64 = 512
 
+    /// Bytes of room for the attribute: the kernel clears as many for each call, and no record is longer.
+    static let valueSize = 128
+
     private let system: any SystemCalls
     private let options: Audit.Options
     private let format: any AuditFormat
@@ -20,17 +23,15 @@ struct EntryInspector {
     private let home: KeybagClaim?
 
     private var totals = AuditSummary()
-    /// What the report says of the last batch.
-    var text: [UInt8] = []
-    /// What failed in the last batch, in order.
-    var failures: [ProtectionError] = []
+    private var text: [UInt8] = []
+    private var failures: [ProtectionError] = []
 
     // Protected files without findings are counted here, by class, and by keybag as long as it stays the same.
     private var good = [AuditCount](repeating: AuditCount(), count: ProtectionClass.allCases.count + 1)
     private var keybag: (claim: KeybagClaim, identifier: KeybagIdentifier)?
     private var keybagFiles: UInt64 = 0
 
-    /// `value` is scratch memory of at least 256 bytes that lives as long as this does.
+    /// `value` is scratch memory of ``valueSize`` bytes that lives as long as this does.
     init(
         _ options: Audit.Options, _ format: any AuditFormat, _ value: UnsafeMutableRawBufferPointer,
         _ system: any SystemCalls
@@ -45,8 +46,6 @@ struct EntryInspector {
 
     /// Looks at all entries of a batch.
     mutating func inspect(_ batch: WalkBatch) {
-        text.removeAll(keepingCapacity: true)
-        failures.removeAll(keepingCapacity: true)
         for part in batch.parts {
             switch part {
             case .entries(let listing, let range, let directory, let path):
@@ -61,6 +60,15 @@ struct EntryInspector {
             case .failed(let error, let path): fail(error, path)
             }
         }
+    }
+
+    /// Gives away what the report says since this was last asked, and what failed, in order.
+    mutating func take() -> (text: [UInt8], failures: [ProtectionError]) {
+        defer {
+            text = []
+            failures = []
+        }
+        return (text, failures)
     }
 
     /// The totals of everything that this value saw.

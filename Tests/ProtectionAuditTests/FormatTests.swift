@@ -173,7 +173,7 @@ import Testing
                 plain                       2            7         8192
                 all files             1000002  12000000007  12100008192
                 directories: 31
-                left out: 3 symbolic links, 1 recovery capsules
+                left out: symbolic links 3, recovery capsules 1
                 could not be judged: 1
                 violations: 2
 

@@ -231,4 +231,30 @@ import Testing
         // As an operand it is its own file system.
         #expect(try AuditRun([image.path]).files(below: image.path)["inside"]?.state == .plain)
     }
+
+    @Test(.enabled(if: MountedImage.unavailable == nil))
+    func aFileSystemWhoseDirectoriesDoNotTellKindsIsWalkedAllTheSame() throws {
+        let holder = try TemporaryDirectory()
+        let made = try Command.run(
+            "sh",
+            [
+                "-ec",
+                """
+                truncate -s 8M image; mkfs.ext4 -q -F -O ^filetype image; mkdir m; mount -o loop image m
+                mkdir -p m/d/e; echo text > m/d/f; ln -s d m/link; mkfifo m/pipe; echo text > m/z; rmdir m/lost+found
+                """,
+            ], directory: holder.path)
+        defer { _ = try? Command.run("umount", ["-l", holder.appending("m").description]) }
+        try #require(made.status == 0, "\(made.errorText)")
+        let root = holder.appending("m")
+        let opened = try LinuxSystemCalls.shared.openFile(root, [.read, .directory])
+        try #require(try LinuxSystemCalls.shared.entries(opened.number).allSatisfy { $0.kind == nil })
+        let run = try AuditRun([root])
+        #expect(
+            run.files(below: root).mapValues(\.state) == [
+                ".": .directory, "d": .directory, "d/e": .directory, "d/f": .plain, "z": .plain,
+            ])
+        #expect(run.skipped(below: root) == ["link": .symbolicLink, "pipe": .special])
+        #expect(run.summary.failed == 0)
+    }
 }
