@@ -71,7 +71,7 @@ extension ContainerFile {
     private mutating func beginLog(_ cipher: inout ChunkCipher) throws {
         var identifier: UInt64 = 0
         try withUnsafeMutableBytes(of: &identifier) { try system.random(into: $0) }
-        let end = UInt64(ContainerGeometry.size(chunks: view.firstFreeChunk))
+        let end = UInt64(ContainerGeometry.size(chunks: firstFreeChunk))
         var header = view.header
         header.log = ContainerHeader.Log(offset: end + Self.growthRoom, identifier: identifier, sealedEntries: 0)
         header.length = view.length
@@ -130,23 +130,26 @@ extension ContainerFile {
 
     /// Brings the log's chunks to their places. Its room is the next log's, until ``cutTail()`` gives it back.
     ///
-    /// Order: the log durable; a header that says so and carries the new length; the places written and durable; a
-    /// header without log. A crash before the second sync finds the whole log and applies it again; one after it may
-    /// find the log gone or written over, and the places whole. No step needs a third sync.
+    /// Order: the log durable; a header that says so and carries the new length; the places written and durable, and that
+    /// header with them; a header without log. A crash before the second sync finds the whole log and applies it again;
+    /// one after it may find the log gone or written over, and the places whole.
+    ///
+    /// Content that became shorter needs a third sync: what is cut off must be gone from the disk before anything is
+    /// written there again, or a crash could bring it back as part of what was appended since.
     mutating func applyLog(_ cipher: inout ChunkCipher) throws {
         guard let log = view.header.log else { return }
-        if log.sealedEntries == 0, view.logEntries > 0 {
-            try system.synchronize(descriptor.number, dataOnly: true)
-            var header = view.header
-            header.length = view.length
-            header.syncedLength = view.length
-            header.log = ContainerHeader.Log(
-                offset: log.offset, identifier: log.identifier, sealedEntries: view.logEntries)
-            try writeHeader(header, &cipher)
-        }
-        if !view.loggedChunks.isEmpty {
+        if log.sealedEntries > 0 || view.logEntries > 0 {
+            // Of a log that was sealed before, nobody knows any more whether it cut something off.
+            let leavesChunksBehind =
+                log.sealedEntries > 0 || firstFreeChunk > ContainerGeometry.chunkCount(length: view.length)
+            if log.sealedEntries == 0 { try sealLog(log, &cipher) }
             try copyLoggedChunksToPlaces()
             try system.synchronize(descriptor.number, dataOnly: true)
+            if leavesChunksBehind {
+                try cutTail()
+                try system.synchronize(descriptor.number, dataOnly: true)
+                placedChunks = 0
+            }
         }
         var header = view.header
         header.length = view.length
@@ -155,6 +158,17 @@ extension ContainerFile {
         try writeHeader(header, &cipher)
         view = ContainerView(slots: view.slots, currentSlot: view.currentSlot, header: view.header)
         unsyncedBytes = 0
+    }
+
+    /// Makes the log durable, and says so in a header that carries the new length.
+    private mutating func sealLog(_ log: ContainerHeader.Log, _ cipher: inout ChunkCipher) throws {
+        try system.synchronize(descriptor.number, dataOnly: true)
+        var header = view.header
+        header.length = view.length
+        header.syncedLength = view.length
+        header.log = ContainerHeader.Log(
+            offset: log.offset, identifier: log.identifier, sealedEntries: view.logEntries)
+        try writeHeader(header, &cipher)
     }
 
     /// Gives back what lies behind the last chunk when no log is announced there.
@@ -171,7 +185,8 @@ extension ContainerFile {
         let entrySize = RedoEntry.headerSize + chunkSize
         let sorted = view.loggedChunks.sorted { $0.key < $1.key }
         let most = 64
-        try withUnsafeTemporaryAllocation(byteCount: entrySize + most * (chunkSize + sealSize), alignment: 16) { memory in
+        try withUnsafeTemporaryAllocation(byteCount: entrySize + most * (chunkSize + sealSize), alignment: 16) {
+            memory in
             let entry = UnsafeMutableRawBufferPointer(rebasing: memory[..<entrySize])
             let data = UnsafeMutableRawBufferPointer(rebasing: memory[entrySize..<(entrySize + most * chunkSize)])
             let seals = UnsafeMutableRawBufferPointer(rebasing: memory[(entrySize + most * chunkSize)...])

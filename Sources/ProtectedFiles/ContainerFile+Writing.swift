@@ -98,7 +98,7 @@ extension ContainerFile {
         let chunks = Int(end - first)
         try makeRoom(upTo: end, &cipher)
         let lengthAfter = max(view.length, offset + UInt64(count))
-        let free = view.firstFreeChunk
+        let free = firstFreeChunk
         try withUnsafeTemporaryAllocation(byteCount: chunks * (size + sealSize) + size, alignment: 16) { memory in
             let sealed = UnsafeMutableRawBufferPointer(rebasing: memory[..<(chunks * size)])
             let seals = UnsafeMutableRawBufferPointer(rebasing: memory[(chunks * size)..<(chunks * (size + sealSize))])
@@ -117,7 +117,8 @@ extension ContainerFile {
                 if chunk < free {
                     logged.append(
                         SealedChunk(
-                            chunk: chunk, ciphertext: UnsafeRawBufferPointer(target), seal: UnsafeRawBufferPointer(seal)))
+                            chunk: chunk, ciphertext: UnsafeRawBufferPointer(target), seal: UnsafeRawBufferPointer(seal)
+                        ))
                 }
             }
             try writeNewChunks(
@@ -174,6 +175,7 @@ extension ContainerFile {
             let run = min(end - chunk, ContainerGeometry.contiguous(from: chunk))
             let from = Int(chunk - first)
             let to = from + Int(run)
+            placedChunks = max(placedChunks, chunk + run)
             try writePlaces(
                 from: chunk, data: UnsafeRawBufferPointer(rebasing: sealed[(from * size)..<(to * size)]),
                 seals: UnsafeRawBufferPointer(rebasing: seals[(from * sealSize)..<(to * sealSize)]))
@@ -212,6 +214,8 @@ extension ContainerFile {
         if whole < view.length { try changeLength(to: whole, &cipher) }
         try applyLog(&cipher)
         if view.header.syncedLength < view.length { try makeDurable(&cipher) }
+        // What a broken append left behind the content must be gone before something else is appended there.
         try cutTail()
+        try system.synchronize(descriptor.number, dataOnly: true)
     }
 }

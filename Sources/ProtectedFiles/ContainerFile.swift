@@ -23,10 +23,17 @@ struct ContainerFile: ~Copyable {
     var hasWritten = false
     /// Bytes written directly to new places since the last sync.
     var unsyncedBytes: UInt64 = 0
+    /// Chunks from here on were not written directly by this handle. Of a write that failed, more may be in their places
+    /// than any length covers.
+    var placedChunks: UInt64 = 0
     /// Bytes of content that count for a handle that may not write, when a crash left a tail that is not whole.
     var clippedLength: UInt64?
 
     var system: any SystemCalls { descriptor.system }
+
+    /// Chunks below this number are written through the log only. Each of the others is written directly once, until
+    /// what lies behind the content has been cut off: else a crash could bring back what was written there before.
+    var firstFreeChunk: UInt64 { max(view.firstFreeChunk, placedChunks) }
 
     /// A key record other than the one under which the key was lent counts now.
     struct RecordChanged: Error { let record: KeyRecord }
@@ -86,8 +93,13 @@ struct ContainerFile: ~Copyable {
             do {
                 return try file.withCipher { file, cipher in
                     try file.refresh(&cipher)
-                    // A writer that died while it applied its log: its work is finished first.
-                    if let log = file.view.header.log, log.sealedEntries > 0 { try file.applyLog(&cipher) }
+                    if let log = file.view.header.log, log.sealedEntries > 0 {
+                        // A writer that died or failed while it applied its log: its work is finished first. The log may
+                        // have been cut off since this handle read it.
+                        file.view.slots = []
+                        try file.refresh(&cipher)
+                        try file.applyLog(&cipher)
+                    }
                     return try body(&file, &cipher)
                 }
             } catch let unsettled as Unsettled {

@@ -61,7 +61,7 @@ enum ContainerOpening {
         var file = ContainerFile(
             descriptor, service: service, canWrite: canWrite, record: found.view.header.record, lease: found.lease,
             recordPlace: found.place, view: found.view)
-        let somebodyWrites = try system.isLocked(number, start: ContainerLock.presenceByte, count: 1)
+        let somebodyWrites = try ContainerLock.somebodyWrites(number, system)
         if canWrite {
             do {
                 _ = try system.lock(number, .shared, start: ContainerLock.presenceByte, count: 1, wait: true)

@@ -141,7 +141,9 @@ public final class ProtectedFile: Sendable {
         }
     }
 
-    private func withFile<Result: Sendable>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError) -> Result {
+    private func withFile<Result: Sendable>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError)
+        -> Result
+    {
         let path = self.path
         let outcome: Swift.Result<Result, ProtectionError> = file.withLock { slot in
             guard var file = slot.take() else {

@@ -70,7 +70,8 @@ public struct AuditTextFormat: AuditFormat {
             let more = summary.filesOfFurtherKeybags > 0 ? "more than " : ""
             lines.append("keybags: \(more)\(keybags)")
         }
-        let skipped = AuditSkip.allCases.compactMap { reason in summary.skipped[reason].map { "\($0) \(name(reason))" } }
+        let skipped = AuditSkip.allCases.compactMap { reason in summary.skipped[reason].map { "\($0) \(name(reason))" }
+        }
         if !skipped.isEmpty { lines.append("left out: " + skipped.joined(separator: ", ")) }
         if summary.failed > 0 { lines.append("could not be judged: \(summary.failed)") }
         lines.append("violations: \(summary.violations)")

@@ -18,20 +18,25 @@ final class WalkedDirectory: Sendable {
 /// than the names themselves.
 final class DirectoryListing: @unchecked Sendable {
     // Written only before it is handed on.
-    private var storage: UnsafeMutableRawBufferPointer
+    private var storage: UnsafeMutableRawPointer
+    private var capacity: Int
     private var used = 0
     private var starts: [UInt32] = []
 
     /// How many entries there are.
     var count: Int { starts.count }
 
-    private init() { storage = .allocate(byteCount: 4096, alignment: 1) }
+    private init() {
+        capacity = 4096
+        storage = .allocate(byteCount: capacity, alignment: 1)
+    }
 
     deinit { storage.deallocate() }
 
     /// A listing of one name, which may be a path, for an operand that is no directory.
     init(operand: FilePath, _ kind: FileStatus.Kind) {
-        storage = .allocate(byteCount: operand.bytes.count + 2, alignment: 1)
+        capacity = operand.bytes.count + 2
+        storage = .allocate(byteCount: capacity, alignment: 1)
         operand.bytes.withUnsafeBytes { append($0, kind) }
     }
 
@@ -63,34 +68,33 @@ final class DirectoryListing: @unchecked Sendable {
 
     private func append(_ name: UnsafeRawBufferPointer, _ kind: FileStatus.Kind?) {
         let needed = used + name.count + 2
-        if needed > storage.count {
-            let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(needed, storage.count * 2), alignment: 1)
-            larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[..<used]))
+        if needed > capacity {
+            capacity = max(needed, capacity * 2)
+            let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1)
+            larger.copyMemory(from: storage, byteCount: used)
             storage.deallocate()
             storage = larger
         }
         starts.append(UInt32(used))
-        storage[used] = Self.code(kind)
-        UnsafeMutableRawBufferPointer(rebasing: storage[(used + 1)..<(needed - 1)]).copyMemory(from: name)
-        storage[needed - 1] = 0
+        storage.storeBytes(of: Self.code(kind), toByteOffset: used, as: UInt8.self)
+        UnsafeMutableRawBufferPointer(start: storage + used + 1, count: name.count).copyMemory(from: name)
+        storage.storeBytes(of: 0, toByteOffset: needed - 1, as: UInt8.self)
         used = needed
     }
 
     private func sort() {
-        guard let base = storage.baseAddress else { return }
-        let names = UnsafeRawPointer(base + 1).assumingMemoryBound(to: CChar.self)
+        let names = UnsafeRawPointer(storage + 1).assumingMemoryBound(to: CChar.self)
         starts.sort { strcmp(names + Int($0), names + Int($1)) < 0 }
     }
 
     /// The name as a C string, which lives as long as the listing.
     func name(_ index: Int) -> UnsafePointer<CChar> {
-        UnsafeRawPointer(storage.baseAddress.unsafelyUnwrapped + Int(starts[index]) + 1)
-            .assumingMemoryBound(to: CChar.self)
+        UnsafeRawPointer(storage + Int(starts[index]) + 1).assumingMemoryBound(to: CChar.self)
     }
 
     /// The kind, or nil where the file system does not tell it in a directory.
     func kind(_ index: Int) -> FileStatus.Kind? {
-        switch storage[Int(starts[index])] {
+        switch storage.load(fromByteOffset: Int(starts[index]), as: UInt8.self) {
         case 1: .regular
         case 2: .directory
         case 3: .symbolicLink

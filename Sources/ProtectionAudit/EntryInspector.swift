@@ -9,6 +9,7 @@ struct EntryInspector {
     /// shorter one without a record than a container's magic number needs none.
     private static let smallestContainer: Int64 = 1024
     private static let magicSize: Int64 = 8
+    private static let headerSlotSize: Int64 = 512
 
     private let system: any SystemCalls
     private let options: Audit.Options
@@ -179,7 +180,7 @@ struct EntryInspector {
         _ findings: AuditFindings, _ path: [UInt8]
     ) {
         let full = Self.join(path, name)
-        let inspection: FileInspection
+        var inspection: FileInspection
         do throws(ProtectionError) {
             inspection = try FileInspection.inspect(
                 FilePath(copying: name), in: directory, keybag: options.keybag, comparingHeaders: true, system)
@@ -188,6 +189,13 @@ struct EntryInspector {
             var error = error
             error.path = FilePath(bytes: full)
             return fail(error, full)
+        }
+        // Exchanged meanwhile for something that the walk did not find there.
+        if inspection.state == .directory { return skip(.vanished, full) }
+        if inspection.place == .attribute, status.size < Self.headerSlotSize {
+            inspection = FileInspection(
+                state: .damaged, problem: .damaged(.header),
+                message: "the file has a key record, but its content is cut off within the header")
         }
         var file = AuditedFile(
             state: inspection.state, protectionClass: inspection.protectionClass, keybag: inspection.record?.keybag,
@@ -204,7 +212,11 @@ struct EntryInspector {
         if inspection.record?.flags.contains(.keyWasWeaker) == true { file.findings.insert(.keyWasWeaker) }
         switch inspection.place {
         case .header:
-            if case .good = attribute { file.findings.insert(.recordDiffers) } else { file.findings.insert(.attributeLost) }
+            if case .good = attribute {
+                file.findings.insert(.recordDiffers)
+            } else {
+                file.findings.insert(.attributeLost)
+            }
         case .attribute: file.findings.insert(.recordDiffers)
         case .both, nil: break
         }

@@ -66,6 +66,9 @@ extension [UInt8] {
             case 0x22, 0x5C:
                 append(UInt8(ascii: "\\"))
                 append(UInt8(scalar.value))
+            case 0x0A: append(contentsOf: "\\n".utf8)
+            case 0x09: append(contentsOf: "\\t".utf8)
+            case 0x0D: append(contentsOf: "\\r".utf8)
             case 0x00..<0x20, 0x7F..<0xA0:
                 append(contentsOf: "\\u00".utf8)
                 append(digits[Int(scalar.value >> 4)])

@@ -111,7 +111,9 @@ struct TreeWalker: ~Copyable {
         let limit = min(listing.count, first + WalkBatch.maximumEntries - batch.count)
         var directory: FilePath?
         while position < limit, directory == nil {
-            if isDirectory(listing, position, levels[top].directory) { directory = FilePath(copying: listing.name(position)) }
+            if isDirectory(listing, position, levels[top].directory) {
+                directory = FilePath(copying: listing.name(position))
+            }
             position += 1
         }
         levels[top].position = position

@@ -15,7 +15,8 @@ import Testing
     private func page(_ name: FilePath) throws -> [String: String] {
         let path = Self.package.appending("docs/formats").appending(name)
         let text = String(
-            decoding: try SafeFile.read(path, maximumSize: 1 << 20, ownerOnly: false, LinuxSystemCalls.shared), as: UTF8.self)
+            decoding: try SafeFile.read(path, maximumSize: 1 << 20, ownerOnly: false, LinuxSystemCalls.shared),
+            as: UTF8.self)
         var blocks: [String: String] = [:]
         var current: String?
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
@@ -59,7 +60,9 @@ import Testing
             throw KeybagCreateTests.Broken("the slot does not open")
         }
         #expect(page["user-key"] == hex(userKey.bytes))
-        #expect(page["keybag-key"] == hex(try KeySchedule.keybagKey(userKey: userKey.bytes, deviceKey: keys.deviceKey.bytes)))
+        #expect(
+            page["keybag-key"]
+                == hex(try KeySchedule.keybagKey(userKey: userKey.bytes, deviceKey: keys.deviceKey.bytes)))
         let cipher = KeybagCipher(keys: keys, identifier: document.identifier)
         let a = try cipher.unwrapUserTable(document, .unlocked, userKey).key(.fileComplete, 1)
         #expect(page["class-key-a-1"] == hex(try #require(a).bytes))
@@ -154,7 +157,9 @@ import Testing
                 }
             }
             let tries = try reader(["attempts", home, state])
-            #expect(tries.contains("\"wrong\": \(hasPasscode ? 1 : 0),") || tries.contains("\"wrong\": \(hasPasscode ? 1 : 0)\n"))
+            #expect(
+                tries.contains("\"wrong\": \(hasPasscode ? 1 : 0),")
+                    || tries.contains("\"wrong\": \(hasPasscode ? 1 : 0)\n"))
         }
     }
 }
