@@ -81,7 +81,7 @@ public final class ProtectedFile: Sendable {
         try changing { file, cipher in try file.changeLength(to: length, &cipher) }
     }
 
-/// Makes everything written so far durable, in every lock state.
+    /// Makes everything written so far durable, in every lock state.
     ///
     /// After a failure nobody can say what is on the disk, and the kernel will not fail a second time. So this handle
     /// only reads from then on; close it, open the file again, and look at what is there.
@@ -101,7 +101,7 @@ public final class ProtectedFile: Sendable {
             try file.writing(body)
         } catch let error as ProtectionError {
             guard case .locked = error.code else { throw error }
-            try file.system.synchronize(file.descriptor.number, dataOnly: true)
+            try file.synchronizeData()
         }
     }
 
