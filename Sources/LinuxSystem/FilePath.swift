@@ -1,3 +1,5 @@
+import Glibc
+
 /// A path as Linux has it: any bytes but NUL. Nothing is normalised.
 public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The bytes, without a terminating NUL.
@@ -18,6 +20,11 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
     /// For bytes that are known to hold no NUL.
     init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
+    /// The bytes of a C string.
+    public init(copying text: UnsafePointer<CChar>) {
+        self.bytes = Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    }
+
     /// The current directory, `.`.
     public static let current: FilePath = "."
 
@@ -37,6 +44,8 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
                 case "'", "\\": result += "\\" + String(scalar)
                 case "\n": result += "\\n"
                 case "\t": result += "\\t"
+                // Before the look into Unicode's tables, which takes its time.
+                case " "..."~": result.unicodeScalars.append(scalar)
                 case _ where Self.isInvisible(scalar.properties.generalCategory):
                     result += "\\u{" + String(scalar.value, radix: 16) + "}"
                 default: result.unicodeScalars.append(scalar)

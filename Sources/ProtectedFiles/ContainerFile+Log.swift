@@ -185,7 +185,8 @@ extension ContainerFile {
         let entrySize = RedoEntry.headerSize + chunkSize
         let sorted = view.loggedChunks.sorted { $0.key < $1.key }
         let most = 64
-        try withUnsafeTemporaryAllocation(byteCount: entrySize + most * (chunkSize + sealSize), alignment: 16) { memory in
+        try withUnsafeTemporaryAllocation(byteCount: entrySize + most * (chunkSize + sealSize), alignment: 16) {
+            memory in
             let entry = UnsafeMutableRawBufferPointer(rebasing: memory[..<entrySize])
             let data = UnsafeMutableRawBufferPointer(rebasing: memory[entrySize..<(entrySize + most * chunkSize)])
             let seals = UnsafeMutableRawBufferPointer(rebasing: memory[(entrySize + most * chunkSize)...])

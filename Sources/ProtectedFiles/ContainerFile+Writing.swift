@@ -118,7 +118,8 @@ extension ContainerFile {
                 if chunk < free {
                     logged.append(
                         SealedChunk(
-                            chunk: chunk, ciphertext: UnsafeRawBufferPointer(target), seal: UnsafeRawBufferPointer(seal)))
+                            chunk: chunk, ciphertext: UnsafeRawBufferPointer(target), seal: UnsafeRawBufferPointer(seal)
+                        ))
                 }
             }
             try writeNewChunks(

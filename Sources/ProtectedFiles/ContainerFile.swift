@@ -127,9 +127,26 @@ struct ContainerFile: ~Copyable {
                 }
             } catch let change as RecordChanged {
                 try adopt(change.record)
+            } catch let error as ProtectionError {
+                guard case .locked = error.code, lease.protectionClass == .complete else { throw error }
+                try renewLoan()
             }
         }
         throw ProtectionError(.busy, "the file's class keeps changing")
+    }
+
+    /// After a lock took the key back: a trial of its own, which succeeds once the keys are there again, or when the file
+    /// has left class A meanwhile. Apple's handles go on after the next unlock too.
+    private mutating func renewLoan() throws {
+        do {
+            let found = try ContainerOpening.find(descriptor.number, service, system)
+            lease = found.lease
+            record = found.view.header.record
+            view.slots = []
+        } catch let error as ProtectionError {
+            if case .damaged = error.code { throw Unsettled(reason: error) }
+            throw error
+        }
     }
 
     /// Follows a change of class made through another handle. A handle of a class whose key outlives the lock keeps its

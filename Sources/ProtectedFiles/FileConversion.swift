@@ -198,12 +198,7 @@ final class DirectoryHandle: Sendable {
     /// The class of new files here: the directory's, else the keybag's default. Read once.
     func protectionClass(_ files: ProtectedFileSystem) throws -> ProtectionClass {
         if let known = foundClass.withLock({ $0 }) { return known ?? files.keys.defaultClass }
-        let found: ProtectionClass?
-        switch try StoredRecord.attribute(of: number, files.system) {
-        case .good(let record): found = record.protectionClass
-        case .missing: found = nil
-        case .bad(let error): throw error
-        }
+        let found = try StoredRecord.directoryClass(of: number, files.system)
         foundClass.withLock { $0 = .some(found) }
         return found ?? files.keys.defaultClass
     }

@@ -5,8 +5,9 @@ import Synchronization
 
 /// A handle on a protected file: positioned reads and writes that obey the class's rules.
 ///
-/// Class A is checked at every call: after a lock each throws `locked`. Class B, C and D go on. Thread-safe: calls on
-/// one handle run one after the other; several handles on one file, in one process or several, see each other's writes.
+/// Class A is checked at every call: after a lock each throws `locked`, until the next unlock. Class B, C and D go on.
+/// Thread-safe: calls on one handle run one after the other; several handles on one file, in one process or several,
+/// see each other's writes.
 public final class ProtectedFile: Sendable {
     private let file: Mutex<ContainerFile?>
     /// Which copy of the key record counted at open. `header` means that the attribute was lost or is weaker: say so,
@@ -24,7 +25,11 @@ public final class ProtectedFile: Sendable {
     public var protectionClass: ProtectionClass {
         get throws(ProtectionError) {
             try withFile { file in
-                try file.reading { file, _ in file.record.protectionClass }
+                try file.reading { file, _ in
+                    // Where a change of class was interrupted, the header may be behind the record that counts.
+                    let lent = file.lease.protectionClass
+                    return lent.isStronger(than: file.record.protectionClass) ? lent : file.record.protectionClass
+                }
             }
         }
     }
@@ -76,7 +81,7 @@ public final class ProtectedFile: Sendable {
         try changing { file, cipher in try file.changeLength(to: length, &cipher) }
     }
 
-    /// Makes everything written so far durable, through whichever handle.
+    /// Makes everything written so far durable, through whichever handle, in every lock state.
     ///
     /// After a failure nobody can say what is on the disk, and the kernel will not fail a second time. So this handle
     /// only reads from then on; close it, open the file again, and look at what is there.
@@ -85,14 +90,25 @@ public final class ProtectedFile: Sendable {
             guard file.canWrite else { return }
             // What others wrote is in the file already, and needs no key.
             guard file.hasUnsynced else { return try file.synchronizeData() }
-            try file.writing { file, cipher in try file.makeDurable(&cipher) }
+            try Self.durably(&file) { file, cipher in try file.makeDurable(&cipher) }
         }
     }
 
-    /// Makes everything durable, tidies the container and closes the handle. Closing twice is no error.
-    ///
-    /// A class A handle that was written to and is closed after a lock throws `locked`: its writes are in the redo log,
-    /// and the next one to open the file finds them.
+    /// Runs `body`, or without the key only makes durable what is there: sealed bytes and the redo log need no more, and
+    /// the next one to open the file for writing tidies up.
+    private static func durably(
+        _ file: inout ContainerFile, _ body: (inout ContainerFile, inout ChunkCipher) throws -> Void
+    ) throws {
+        do {
+            try file.writing(body)
+        } catch let error as ProtectionError {
+            guard case .locked = error.code else { throw error }
+            try file.synchronizeData()
+        }
+    }
+
+    /// Makes everything durable, tidies the container and closes the handle, in every lock state. Closing twice is no
+    /// error.
     public func close() throws(ProtectionError) {
         let path = self.path
         let outcome: Result<Void, ProtectionError> = file.withLock { slot in
@@ -100,7 +116,7 @@ public final class ProtectedFile: Sendable {
             let settled = Result { () throws(ProtectionError) in
                 try ProtectionError.mapping(at: path) {
                     guard file.hasWritten else { return }
-                    try file.writing { file, cipher in
+                    try Self.durably(&file) { file, cipher in
                         if file.view.header.log == nil {
                             try file.makeDurable(&cipher)
                         } else {
@@ -131,7 +147,9 @@ public final class ProtectedFile: Sendable {
         }
     }
 
-    private func withFile<Result: Sendable>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError) -> Result {
+    private func withFile<Result: Sendable>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError)
+        -> Result
+    {
         let path = self.path
         let outcome: Swift.Result<Result, ProtectionError> = file.withLock { slot in
             guard var file = slot.take() else {

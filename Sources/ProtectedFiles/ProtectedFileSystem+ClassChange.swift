@@ -49,14 +49,13 @@ extension ProtectedFileSystem {
         _ path: FilePath, in directory: Int32, _ wanted: ProtectionClass
     ) throws -> ClassChange {
         let descriptor = try system.openFile(path, in: directory, [.read, .directory, .noFollow])
+        let record = KeyRecord(directory: wanted, keybag: keys.keybagIdentifier)
+        let present = try StoredRecord.attribute(of: descriptor.number, system)
+        try StoredRecord.refuseNewer(present)
         var old: ProtectionClass?
-        if case .good(let record) = try StoredRecord.attribute(of: descriptor.number, system) {
-            old = record.protectionClass
-            if record == KeyRecord(directory: wanted, keybag: keys.keybagIdentifier) {
-                return ClassChange(changed: false, from: old, to: wanted)
-            }
-        }
-        try stampRecord(KeyRecord(directory: wanted, keybag: keys.keybagIdentifier), descriptor.number)
+        if case .good(let record) = present { old = record.protectionClass }
+        if case .good(record) = present { return ClassChange(changed: false, from: old, to: wanted) }
+        try stampRecord(record, descriptor.number)
         try system.synchronize(descriptor.number, dataOnly: false)
         return ClassChange(changed: true, from: old, to: wanted)
     }
@@ -67,7 +66,9 @@ extension ProtectedFileSystem {
     ) throws(ProtectionError) -> Bool {
         try ProtectionError.mapping(at: path) {
             let descriptor = try system.openFile(path, in: directory, [.read, .directory, .noFollow])
-            if case .missing = try StoredRecord.attribute(of: descriptor.number, system) { return false }
+            let present = try StoredRecord.attribute(of: descriptor.number, system)
+            if case .missing = present { return false }
+            try StoredRecord.refuseNewer(present)
             try system.removeAttribute(KeyRecord.attributeName, of: descriptor.number)
             try system.synchronize(descriptor.number, dataOnly: false)
             return true

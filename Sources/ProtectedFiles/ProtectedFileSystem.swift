@@ -111,12 +111,7 @@ public struct ProtectedFileSystem: Sendable {
 
     /// The class of a new file: asked for, else the directory's, else the keybag's default.
     func classOfNewFile(in directory: Int32, _ requested: ProtectionClass?) throws -> ProtectionClass {
-        if let requested { return requested }
-        switch try StoredRecord.attribute(of: directory, system) {
-        case .good(let record): return record.protectionClass
-        case .missing: return keys.defaultClass
-        case .bad(let error): throw error
-        }
+        try requested ?? StoredRecord.directoryClass(of: directory, system) ?? keys.defaultClass
     }
 
     /// The class that a file claims, or a directory gives to new files. Needs no key. Nil for a plain file and for a

@@ -15,6 +15,8 @@ struct StoredRecord {
     let slots: [UInt8]
     /// The slots' record, unproven, of the slot that claims the higher counter.
     let headerRecord: KeyRecord?
+    /// The record of the other slot, when it differs: tried last, when nothing else opens the container.
+    let spareRecord: KeyRecord?
     /// Why there is no ``headerRecord``.
     let headerError: ProtectionError?
     /// True when the file begins like a container.
@@ -27,7 +29,7 @@ struct StoredRecord {
         let count = try slots.withUnsafeMutableBytes { try system.readFully(descriptor, into: $0, at: 0) }
         slots.removeSubrange(count...)
         self.slots = slots
-        var best: ContainerHeader?
+        var headers: [ContainerHeader] = []
         var error: ProtectionError?
         var magic = false
         slots.withUnsafeBytes { bytes in
@@ -39,16 +41,17 @@ struct StoredRecord {
                 guard ContainerHeader.hasMagic(part) else { continue }
                 magic = true
                 do throws(ProtectionError) {
-                    let header = try ContainerHeader(decoding: part)
-                    if header.counter >= best?.counter ?? 0 { best = header }
+                    headers.append(try ContainerHeader(decoding: part))
                 } catch let problem {
                     if error == nil || problem.code == .needsNewerVersion { error = problem }
                 }
             }
         }
         let newer = error?.code == .needsNewerVersion
-        headerRecord = newer ? nil : best?.record
-        headerError = newer || best == nil ? error : nil
+        headers.sort { $0.counter > $1.counter }
+        headerRecord = newer ? nil : headers.first?.record
+        spareRecord = newer || headers.count < 2 || headers[0].record == headers[1].record ? nil : headers[1].record
+        headerError = newer || headers.isEmpty ? error : nil
         looksLikeContainer = magic
     }
 
@@ -60,6 +63,26 @@ struct StoredRecord {
         } catch {
             return .bad(error)
         }
+    }
+
+    /// The class that a directory gives to new files; nil without a record.
+    ///
+    /// Throws `damaged(record)` or `needsNewerVersion`.
+    static func directoryClass(of descriptor: Int32, _ system: any SystemCalls) throws -> ProtectionClass? {
+        switch try attribute(of: descriptor, system) {
+        case .missing: return nil
+        case .bad(let error): throw error
+        case .good(let record):
+            guard record.isDirectory else {
+                throw ProtectionError(.damaged(.record), "the directory has the key record of a file")
+            }
+            return record.protectionClass
+        }
+    }
+
+    /// Throws when what lies here is from the future and must not be overwritten.
+    static func refuseNewer(_ attribute: Attribute) throws {
+        if case .bad(let error) = attribute, error.code == .needsNewerVersion { throw error }
     }
 
     /// Which copies can count, the one that counts first: the stronger class, then the higher generation, then the one
@@ -95,11 +118,16 @@ struct StoredRecord {
         if let headerRecord, result.first?.record != headerRecord { result.append((headerRecord, .header)) }
         if result.isEmpty {
             if case .missing = attribute {
-                throw ProtectionError(.recordMissing, "the key record is missing, and the header's copy of it is damaged")
+                throw ProtectionError(
+                    .recordMissing, "the key record is missing, and the header's copy of it is damaged")
             }
             throw headerError ?? ProtectionError(.damaged(.header), "neither header of the container decodes")
         }
-        return result.sorted { Self.countsBefore($0.record, $1.record) }
+        result.sort { Self.countsBefore($0.record, $1.record) }
+        if let spareRecord, !result.contains(where: { $0.record == spareRecord }) {
+            result.append((spareRecord, .header))
+        }
+        return result
     }
 
     private static func countsBefore(_ left: KeyRecord, _ right: KeyRecord) -> Bool {

@@ -50,13 +50,15 @@ public struct KeyRecord: Hashable, Sendable {
     /// The wrapped key.
     public let wrap: Wrap
 
-    /// Joins a prefix and a wrap. Nil when the wrap's form or sizes do not fit the class.
+    /// Joins a prefix and a wrap. Nil when the wrap's form or sizes do not fit the class, when a directory's record has
+    /// flags or a generation, and for flags that this version does not know.
     public init?(
         protectionClass: ProtectionClass, flags: Flags, generation: UInt8, keybag: KeybagIdentifier, wrap: Wrap
     ) {
+        guard flags.isSubset(of: .known) else { return nil }
         switch wrap {
         case .directory:
-            break
+            guard flags.isEmpty, generation == 0 else { return nil }
         case .symmetric(let wrapped):
             guard protectionClass != .completeUnlessOpen, wrapped.count == Self.wrapSize else { return nil }
         case .asymmetric(let publicKey, let wrapped, let authenticator):
