@@ -77,6 +77,9 @@ public final class ProtectedFile: Sendable {
     }
 
     /// Makes the content so many bytes long. What is added reads as zeros.
+    ///
+    /// Cutting is one step. Growing is one step for each MiB that is added: after a crash or on a full disk the content
+    /// may have grown in part, by zeros.
     public func truncate(to length: UInt64) throws(ProtectionError) {
         try changing { file, cipher in try file.changeLength(to: length, &cipher) }
     }
