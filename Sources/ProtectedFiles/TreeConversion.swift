@@ -51,6 +51,8 @@ public struct TreeConversion: Sendable {
     let options: Options
     let report: @Sendable (ConversionOutcome) -> Void
     let isCancelled: @Sendable () -> Bool
+    /// One directory of each file system that was written to.
+    private let touched = Shared<[UInt64: DirectoryHandle]>([:])
 
     /// `report` is called for each file, from one thread at a time. `isCancelled` is asked between files.
     public init(
@@ -68,35 +70,44 @@ public struct TreeConversion: Sendable {
         let name: FilePath
         let directory: DirectoryHandle
         let path: FilePath
-        let size: Int64
+        let status: FileStatus
     }
 
     /// Walks one path. Everything that it reports as changed is durable when it returns.
     ///
-    /// Throws `cancelled` when `isCancelled` said so; what was reported as changed is, all else is as it was. Throws for
-    /// the path itself when it cannot be walked.
+    /// Throws `cancelled` when `isCancelled` said so; what was reported as changed is, durably, and all else is as it was.
+    /// Throws for the path itself when it cannot be walked.
     public func run(_ path: FilePath) throws(ProtectionError) {
         try ProtectionError.mapping(at: path) {
             let system = files.system
             let status = try system.status(of: path, in: currentDirectory, followLinks: false)
-            let parent = DirectoryHandle(try system.openFile(path.parent, [.read, .directory]))
             var batch: [Task] = []
-            switch status.kind {
-            case .directory:
-                guard options.recursive else {
-                    throw ProtectionError(.unsupported, "this is a directory, and recursion was not asked for")
-                }
-                try visit(path, path, in: currentDirectory, status, device: status.device, &batch)
-            default:
+            guard status.kind == .directory else {
+                let parent = DirectoryHandle(try system.openFile(path.parent, [.read, .directory]))
                 try consider(path, path.lastComponent, parent, status, device: status.device, &batch)
+                try convert(batch)
+                return try system.synchronize(parent.number, dataOnly: false)
             }
-            try convert(batch)
-            if status.kind == .directory {
-                try system.synchronizeFileSystem(parent.number)
-            } else {
-                try system.synchronize(parent.number, dataOnly: false)
+            guard options.recursive else {
+                throw ProtectionError(.unsupported, "this is a directory, and recursion was not asked for")
             }
+            do {
+                try visit(path, path, in: currentDirectory, status, device: status.device, &batch)
+                try convert(batch)
+            } catch {
+                try? synchronize(touched)
+                throw error
+            }
+            try synchronize(touched)
         }
+    }
+
+    private func synchronize(_ directories: Shared<[UInt64: DirectoryHandle]>) throws {
+        let directories = directories.value.withLock { directories in
+            defer { directories = [:] }
+            return directories
+        }
+        for directory in directories.values { try files.system.synchronizeFileSystem(directory.number) }
     }
 
     private func visit(
@@ -114,6 +125,7 @@ public struct TreeConversion: Sendable {
         do {
             handle = DirectoryHandle(try files.system.openFile(name, in: directory, [.read, .directory, .noFollow]))
             entries = try files.system.entries(handle.number)
+            touched.value.withLock { $0[status.device] = handle }
             try markDirectory(handle, path)
         } catch {
             return report(ConversionOutcome(path: path, result: .failed(ProtectionError.from(error, at: path))))
@@ -150,8 +162,8 @@ public struct TreeConversion: Sendable {
         }
         if name == Self.capsuleName { return }
         if StagedFile.isTemporaryName(name), removeLeftover(name, directory) { return }
-        batch.append(Task(name: name, directory: directory, path: path, size: status.size))
-        let bytes = batch.reduce(0) { $0 + $1.size }
+        batch.append(Task(name: name, directory: directory, path: path, status: status))
+        let bytes = batch.reduce(0) { $0 + $1.status.size }
         if batch.count >= Self.filesPerBatch || bytes >= Self.bytesPerBatch {
             try convert(batch)
             batch = []
@@ -188,7 +200,7 @@ public struct TreeConversion: Sendable {
 
     /// Writes new forms in parallel, syncs once, gives them their names.
     private func convert(_ batch: [Task]) throws {
-        guard let first = batch.first else { return }
+        if batch.isEmpty { return }
         let files = self.files
         let conversion = self.conversion
         let isCancelled = self.isCancelled
@@ -220,16 +232,25 @@ public struct TreeConversion: Sendable {
             defer { prepared = [] }
             return prepared
         }
-        let pendingCount = results.count { if case .pending = $0 { true } else { false } }
-        if pendingCount == 1 {
-            for case .pending(let held)? in results {
-                try files.system.synchronize(held.value.descriptor, dataOnly: false)
-            }
-        } else if pendingCount > 1 {
-            try files.system.synchronizeFileSystem(first.directory.number)
-        }
+        try synchronize(batch, results)
         let outcomes = publish(batch, results)
         for outcome in outcomes { report(outcome) }
+    }
+
+    /// Makes the new forms durable: a single one by itself, more with one sync for each file system that they are on.
+    private func synchronize(_ batch: [Task], _ results: [Prepared?]) throws {
+        var directories: [UInt64: DirectoryHandle] = [:]
+        var pending: [Held] = []
+        for (task, result) in zip(batch, results) {
+            guard case .pending(let held) = result else { continue }
+            pending.append(held)
+            directories[task.status.device] = task.directory
+        }
+        if pending.count == 1 {
+            try files.system.synchronize(pending[0].value.descriptor, dataOnly: false)
+        } else {
+            for directory in directories.values { try files.system.synchronizeFileSystem(directory.number) }
+        }
     }
 
     /// Gives the new forms their names, in parallel: closing what was replaced frees its blocks, which takes time.
