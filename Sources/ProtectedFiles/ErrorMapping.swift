@@ -49,6 +49,8 @@ extension ProtectionError {
                 .system(error.errorNumber), "no such file or directory", path: error.path, cause: error)
         case ErrorNumber.exists:
             return ProtectionError(.alreadyExists, "the file exists already", path: error.path, cause: error)
+        case ErrorNumber.wouldBlock:
+            return ProtectionError(.busy, "somebody else is working on the file", path: error.path, cause: error)
         case ErrorNumber.tooManyLinks:
             return ProtectionError(
                 .unsupported, "this is a symbolic link, which is not followed", path: error.path, cause: error)

@@ -38,7 +38,11 @@ extension ProtectedFileSystem {
             }
             if !attributeIsGood { mended.append(.attribute) }
             if try !slotsAgree(descriptor.number, found) { mended.append(.header) }
-            if found.view.header.log != nil || found.view.header.syncedLength < found.view.length {
+            // While somebody has the file open for writing, that is how it looks in the middle of things.
+            let isBeingWritten = try ContainerLock.somebodyWrites(descriptor.number, system)
+            if !isBeingWritten,
+                found.view.header.log != nil || found.view.header.syncedLength < found.view.length
+            {
                 mended.append(.interruptedWrite)
             }
             if !mended.isEmpty {

@@ -93,6 +93,8 @@ public struct ProtectedFileSystem: Sendable {
             KeyRecord.attributeName, of: staged.descriptor.number, to: newKey.record.encoded, replacing: .allowed)
         _ = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { _ in 0 }
         try system.synchronize(staged.descriptor.number, dataOnly: false)
+        // Before the name: where locks do not work nothing is left behind.
+        try ContainerLock.announceWriter(staged.descriptor.number, system)
         let descriptor = Descriptor(try system.duplicate(staged.descriptor.number), system)
         try staged.publish(as: path.lastComponent, replacing: .forbidden)
         try system.synchronize(parent.number, dataOnly: false)
@@ -102,7 +104,6 @@ public struct ProtectedFileSystem: Sendable {
             var cipher = try ChunkCipher(key: key.bytes)
             return try ContainerFile.authenticView(slots, &cipher)
         }
-        _ = try system.lock(number, .shared, start: ContainerLock.presenceByte, count: 1, wait: true)
         let file = ContainerFile(
             descriptor, service: keys, canWrite: true, record: newKey.record, lease: newKey.lease, recordPlace: .both,
             view: view)

@@ -23,8 +23,10 @@ enum CrashStep: Sendable, Hashable, CustomStringConvertible {
     case truncate(Int)
     /// What was done so far must be there from now on.
     case synchronize
-    /// Closing promises as much as synchronising.
+    /// Closing promises as much as synchronising, when the handle has written.
     case reopen
+    /// Goes on with another handle on the same file.
+    case changeHandles
 
     var description: String {
         switch self {
@@ -33,6 +35,35 @@ enum CrashStep: Sendable, Hashable, CustomStringConvertible {
         case .truncate(let length): "truncate \(length)"
         case .synchronize: "sync"
         case .reopen: "reopen"
+        case .changeHandles: "other handle"
+        }
+    }
+
+    /// Some steps, the same for the same seed, on a file that is so long at first.
+    static func random(_ count: Int, seed: UInt64, length: Int) -> [CrashStep] {
+        var random = DeterministicRandom(seed: seed)
+        var length = length
+        return (0..<count).map { _ in
+            let size = [1, 100, 4096, 5000, 8192].randomElement(using: &random) ?? 1
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0..<3:
+                let offset = Int.random(in: 0...(length + 3000), using: &random)
+                length = max(length, offset + size)
+                return .write(at: offset, count: size)
+            case 3, 4:
+                length += size
+                return .append(size)
+            case 5...7:
+                length = [Int.random(in: 0...length, using: &random), length / 4096 * 4096, length / 8192 * 4096]
+                    .randomElement(using: &random) ?? 0
+                return .truncate(length)
+            case 8:
+                length += size
+                return .truncate(length)
+            case 9: return .synchronize
+            case 10: return .reopen
+            default: return .changeHandles
+            }
         }
     }
 }
@@ -51,6 +82,8 @@ final class CrashScript {
     /// The content after each step, and in the middle of those that are documented as two.
     private var states: [[UInt8]]
     private var handle: ProtectedFile?
+    private var otherHandle: ProtectedFile?
+    private var hasWritten = (here: false, there: false)
     private var seed: UInt64
 
     private var files: ProtectedFileSystem { ProtectedFileSystem(keys: keys, system: recording.system) }
@@ -97,13 +130,18 @@ final class CrashScript {
                 keep()
             case .reopen:
                 try handle.close()
-                keep()
+                if hasWritten.here { keep() }
+                hasWritten.here = false
                 self.handle = try files.open(path, for: .updating)
+            case .changeHandles:
+                (self.handle, otherHandle) = (try otherHandle ?? files.open(path, for: .updating), handle)
+                hasWritten = (hasWritten.there, hasWritten.here)
             }
         }
     }
 
     private func begin(_ content: [UInt8]) {
+        hasWritten.here = true
         states.append(content)
         recording.mark("begun \(states.count - 1)")
     }
