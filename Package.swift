@@ -20,20 +20,29 @@ let package = Package(
         .target(name: "Cryptography", dependencies: ["COpenSSL", "SecretMemory", "ProtectionModel"]),
         // Floor 3
         .target(name: "Keybag", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
-        .target(name: "ProtectedFiles", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(
+            name: "ProtectedFiles", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         // Floor 5
-        .target(name: "FileProtection", dependencies: ["Keybag", "ProtectedFiles", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(
+            name: "FileProtection",
+            dependencies: ["Keybag", "ProtectedFiles", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         .target(name: "ProtectionAudit", dependencies: ["ProtectedFiles", "ProtectionModel", "LinuxSystem"]),
         // Floor 6
         .executableTarget(name: "candado", dependencies: ["FileProtection", "ProtectionAudit"]),
+        // Measures the library for Benchmarks/run; not a product.
+        .executableTarget(name: "candado-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/RandomAccess"),
         // Test support and tests
-        .target(name: "TestSupport", dependencies: ["LinuxSystem", "ProtectionModel", "SecretMemory"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport", dependencies: ["LinuxSystem", "ProtectionModel", "SecretMemory"],
+            path: "Tests/TestSupport"),
         .testTarget(name: "SecretMemoryTests", dependencies: ["SecretMemory", "TestSupport"]),
         .testTarget(name: "LinuxSystemTests", dependencies: ["LinuxSystem", "TestSupport"]),
         .testTarget(name: "ProtectionModelTests", dependencies: ["ProtectionModel", "TestSupport"]),
         .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "TestSupport"]),
         .testTarget(name: "KeybagTests", dependencies: ["Keybag", "TestSupport"]),
-        .testTarget(name: "ProtectedFilesTests", dependencies: ["ProtectedFiles", "Keybag", "TestSupport"]),
+        // A second process for the tests of locks; not a product.
+        .executableTarget(name: "candado-test-worker", dependencies: ["ProtectedFiles", "Keybag", "TestSupport"], path: "Tests/TestWorker"),
+        .testTarget(name: "ProtectedFilesTests", dependencies: ["ProtectedFiles", "Keybag", "TestSupport", "candado-test-worker"]),
         .testTarget(name: "FileProtectionTests", dependencies: ["FileProtection", "TestSupport"]),
         .testTarget(name: "ProtectionAuditTests", dependencies: ["ProtectionAudit", "FileProtection", "TestSupport"]),
         .testTarget(name: "CommandLineTests", dependencies: ["candado", "TestSupport"], exclude: ["Scenarios"]),

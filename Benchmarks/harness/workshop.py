@@ -44,7 +44,7 @@ class Workshop:
         self.disk = tempfile.mkdtemp(prefix="candado-benchmark-", dir=disk)
         self.mounts = []
         self.passcode = os.path.join(self.memory, "passcode")
-        with open(self.passcode, "w") as file:
+        with open(os.open(self.passcode, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write("correct horse battery staple")
         self.identity = os.path.join(self.memory, "age-identity")
         self.home = self.new_home("home", cost="10")

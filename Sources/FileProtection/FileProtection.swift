@@ -167,13 +167,18 @@ public final class FileProtection: Sendable {
         (try? files.system.status(of: path, in: currentDirectory, followLinks: false))?.kind == .directory
     }
 
-    /// The directories of home and state, by identity: no path, link or mount leads around that.
+    /// Home and state and what lies in them, by identity: no path, link or mount leads around that.
     public func ownFiles() -> Set<FileIdentity> {
         let home = keybag.home
         var result: Set<FileIdentity> = []
         for path in [home.directory, home.stateDirectory(of: keybag.keybagIdentifier)] {
-            if let status = try? files.system.status(of: path, in: currentDirectory, followLinks: true) {
-                result.insert(FileIdentity(status))
+            guard let directory = try? files.system.openFile(path, [.read, .directory]),
+                let status = try? files.system.status(directory.number)
+            else { continue }
+            result.insert(FileIdentity(status))
+            for entry in (try? files.system.entries(directory.number)) ?? [] {
+                let inner = try? files.system.status(of: entry.name, in: directory.number, followLinks: false)
+                if let inner { result.insert(FileIdentity(inner)) }
             }
         }
         return result

@@ -83,7 +83,8 @@ public struct Settings: Hashable, Sendable {
             let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2 else { throw damaged }
             guard let name = Name(rawValue: String(parts[0])) else {
-                throw ProtectionError(.needsNewerVersion, "the settings name something that needs a newer version of candado")
+                throw ProtectionError(
+                    .needsNewerVersion, "the settings name something that needs a newer version of candado")
             }
             try set(name, to: String(parts[1]))
         }
@@ -115,7 +116,8 @@ public struct Settings: Hashable, Sendable {
             Result { () throws(SystemError) in try AtomicFile.replace(path, with: buffer, system) }
         }
         if case .failure(let error) = outcome {
-            throw ProtectionError(.system(error.errorNumber), "the settings cannot be written", path: path, cause: error)
+            throw ProtectionError(
+                .system(error.errorNumber), "the settings cannot be written", path: path, cause: error)
         }
     }
 }

@@ -69,8 +69,8 @@ final class AttemptFile: Sendable {
     /// When the file cannot be written the try is allowed all the same, once in the longest delay.
     func begin(_ warnings: inout [KeybagWarning]) throws(ProtectionError) -> Try {
         var file = openForWriting(&warnings)
-        if let file { lock(file.number) }
-        let before = read(file, &warnings)
+        if let file { lock(file) }
+        let before = load(file, &warnings)
         let wait = AttemptPolicy.delay(afterTries: before.tries) - elapsed(since: before)
         guard wait <= 0 else {
             throw ProtectionError(.tooManyTries(retryAfter: wait), "too many wrong passcodes")
@@ -79,7 +79,7 @@ final class AttemptFile: Sendable {
         current.tries = before.tries == .max ? .max : before.tries + 1
         current.bootMilliseconds = UInt64(max(0, clock.secondsSinceBoot) * 1000)
         current.epochSeconds = clock.secondsSinceEpoch
-        if !write(&current, to: file) {
+        if !store(&current, to: file) {
             warnings.append(.attemptFileNotWritable)
             file = nil
             let now = clock.secondsSinceBoot
@@ -100,7 +100,7 @@ final class AttemptFile: Sendable {
         unrecordedTry.withLock { $0 = nil }
         var record = AttemptRecord()
         record.counter = attempt.current.counter
-        _ = write(&record, to: attempt.file)
+        _ = store(&record, to: attempt.file)
     }
 
     /// The passcode was wrong. `digest` stands for what it gave.
@@ -109,14 +109,14 @@ final class AttemptFile: Sendable {
         if attempt.before.digests.contains(digest) {
             var record = attempt.before
             record.counter = attempt.current.counter
-            _ = write(&record, to: attempt.file)
+            _ = store(&record, to: attempt.file)
             return .repeated
         }
         var record = attempt.current
         record.wrong = record.wrong == .max ? .max : record.wrong + 1
         record.digests = Array((record.digests + [digest]).suffix(AttemptRecord.largestDigestCount))
         // A failed write leaves an interrupted try, which counts for the delay.
-        guard write(&record, to: attempt.file) else { return .unrecorded }
+        guard store(&record, to: attempt.file) else { return .unrecorded }
         return .counted(record.wrong)
     }
 
@@ -124,25 +124,25 @@ final class AttemptFile: Sendable {
     func reset() {
         var ignored: [KeybagWarning] = []
         guard let file = openForWriting(&ignored) else { return }
-        lock(file.number)
-        let before = read(file, &ignored)
+        lock(file)
+        let before = load(file, &ignored)
         guard !before.isClean else { return }
         var record = AttemptRecord()
         record.counter = before.counter
-        _ = write(&record, to: file)
+        _ = store(&record, to: file)
         unrecordedTry.withLock { $0 = nil }
     }
 
     /// Completed wrong tries since the last success.
     func wrongTries() -> UInt32 {
         var ignored: [KeybagWarning] = []
-        return read(nil, &ignored).wrong
+        return load(nil, &ignored).wrong
     }
 
     /// How long the next try has to wait, in seconds.
     func secondsUntilNextTry() -> Double {
         var ignored: [KeybagWarning] = []
-        let record = read(nil, &ignored)
+        let record = load(nil, &ignored)
         return max(0, AttemptPolicy.delay(afterTries: record.tries) - elapsed(since: record))
     }
 
@@ -161,11 +161,11 @@ final class AttemptFile: Sendable {
     }
 
     /// Waits for its turn. Where such locks do not work, two tries at once may count as one.
-    private func lock(_ file: Int32) {
-        _ = try? system.lock(file, .exclusive, start: 0, count: Int64(AttemptRecord.fileSize), wait: true)
+    private func lock(_ file: HeldDescriptor) {
+        _ = try? file.lock(.exclusive, start: 0, count: Int64(AttemptRecord.fileSize), wait: true)
     }
 
-    private func read(_ file: HeldDescriptor?, _ warnings: inout [KeybagWarning]) -> AttemptRecord {
+    private func load(_ file: HeldDescriptor?, _ warnings: inout [KeybagWarning]) -> AttemptRecord {
         var bytes = [UInt8](repeating: 0, count: AttemptRecord.fileSize)
         let count = bytes.withUnsafeMutableBytes { buffer -> Int? in
             if let number = file?.number { return try? system.readFully(number, into: buffer, at: 0) }
@@ -182,7 +182,7 @@ final class AttemptFile: Sendable {
     }
 
     /// Writes to the slot that does not hold the newest record, durably. False when that cannot be done.
-    private func write(_ record: inout AttemptRecord, to file: HeldDescriptor?) -> Bool {
+    private func store(_ record: inout AttemptRecord, to file: HeldDescriptor?) -> Bool {
         guard let number = file?.number else { return false }
         record.counter &+= 1
         let offset = Int64(record.counter % 2) * Int64(AttemptRecord.slotSize)

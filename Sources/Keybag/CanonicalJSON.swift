@@ -85,7 +85,9 @@ indirect enum CanonicalJSON: Hashable, Sendable {
             if take(UInt8(ascii: "}")) { return .object(members) }
             var previous: String?
             repeat {
-                guard let name = text(), take(UInt8(ascii: ":")), let value = value(depth: depth + 1) else { return nil }
+                guard let name = text(), take(UInt8(ascii: ":")), let value = value(depth: depth + 1) else {
+                    return nil
+                }
                 if let previous, !previous.utf8.lexicographicallyPrecedes(name.utf8) { return nil }
                 members[name] = value
                 previous = name

@@ -34,7 +34,7 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
             try SecretBytes.random(count: DeviceKey.size)
         }
         let file = try Self.encode(key, for: keybag)
-        for name in Self.names { try write(file, to: path(name, keybag)) }
+        for name in Self.names { try keep(file, to: path(name, keybag)) }
     }
 
     public func exists(for keybag: KeybagIdentifier) throws(ProtectionError) -> Bool {
@@ -52,8 +52,8 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
     }
 
     public func load(for keybag: KeybagIdentifier) throws(ProtectionError) -> LoadedDeviceKey {
-        let second = read(Self.names[1], keybag)
-        switch read(Self.names[0], keybag) {
+        let second = copy(Self.names[1], keybag)
+        switch copy(Self.names[0], keybag) {
         case .good(let key):
             let isSame = if case .good(let other) = second { key.bytes.equals(other.bytes) } else { false }
             return LoadedDeviceKey(key: key, isCopyDamaged: !isSame)
@@ -78,9 +78,9 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
         guard loaded.isCopyDamaged else { return false }
         let file = try Self.encode(loaded.key.bytes, for: keybag)
         for name in Self.names {
-            if case .good(let key) = read(name, keybag), key.bytes.equals(loaded.key.bytes) { continue }
+            if case .good(let key) = copy(name, keybag), key.bytes.equals(loaded.key.bytes) { continue }
             try setAside(path(name, keybag))
-            try write(file, to: path(name, keybag))
+            try keep(file, to: path(name, keybag))
         }
         return true
     }
@@ -110,7 +110,7 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
         case bad(ProtectionError)
     }
 
-    private func write(_ file: borrowing SecretBytes, to path: FilePath) throws(ProtectionError) {
+    private func keep(_ file: borrowing SecretBytes, to path: FilePath) throws(ProtectionError) {
         do {
             try file.withUnsafeBytes { (bytes) throws(SystemError) in
                 try AtomicFile.replace(path, with: bytes, permissions: 0o600, exclusive: true, system)
@@ -127,7 +127,7 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
         }
     }
 
-    private func read(_ name: FilePath, _ keybag: KeybagIdentifier) -> Copy {
+    private func copy(_ name: FilePath, _ keybag: KeybagIdentifier) -> Copy {
         let path = path(name, keybag)
         do throws(ProtectionError) {
             var file = try translatingErrors { () throws(SecretMemoryError) in try SecretBytes(count: Self.fileSize) }
@@ -173,8 +173,9 @@ public struct FileDeviceKeyStore: DeviceKeyStore {
         _ file: borrowing SecretBytes, for keybag: KeybagIdentifier
     ) throws(ProtectionError) -> DeviceKey {
         let damaged = ProtectionError(.damaged(.deviceKey), "the device key is not what was written")
-        let header = file.withUnsafeBytes { Array($0[..<headerSize]) }
-        let check = file.withUnsafeBytes { Array($0[72...]) }
+        // What is not secret of it, around the key.
+        let header = (0..<headerSize).map { place in file.withUnsafeBytes { $0[place] } }
+        let check = (72..<fileSize).map { place in file.withUnsafeBytes { $0[place] } }
         let bytes = try file.withUnsafeBytes { (file) throws(ProtectionError) in
             try translatingErrors { () throws(SecretMemoryError) in
                 try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: file[headerSize..<72]))

@@ -17,13 +17,23 @@ struct HolderLock: Sendable {
         try system.openFile(path, [.read, .write, .create, .noFollow, .nonBlocking]).close()
     }
 
-    /// Nil when the file cannot be had or locked.
+    /// Nil when the file cannot be had or locked. One that is missing is made.
     func hold() -> HeldDescriptor? {
         do throws(SystemError) {
-            let file = HeldDescriptor(try system.openFile(path, [.read, .noFollow, .nonBlocking]))
-            return try system.lock(file.number, .shared, start: Int64(getpid()), count: 1, wait: true) ? file : nil
+            let file = HeldDescriptor(try openForReading())
+            return try file.lock(.shared, start: Int64(getpid()), count: 1, wait: true) ? file : nil
         } catch {
             return nil
+        }
+    }
+
+    /// For reading, which is enough for a shared lock and works on a read-only disk.
+    private func openForReading() throws(SystemError) -> Descriptor {
+        do {
+            return try system.openFile(path, [.read, .noFollow, .nonBlocking])
+        } catch let error where error.errorNumber == ENOENT {
+            try create()
+            return try system.openFile(path, [.read, .noFollow, .nonBlocking])
         }
     }
 

@@ -67,7 +67,7 @@ extension Keybag {
         _ home: KeybagHome, _ deviceKeyStore: any DeviceKeyStore, _ system: any SystemCalls, _ clock: any SystemClock,
         _ userKey: borrowing UserKey
     ) throws(ProtectionError) -> Keybag {
-        let keybag = try open(home, deviceKeyStore: deviceKeyStore, system: system, clock: clock)
+        let keybag = try Keybag.open(home, deviceKeyStore: deviceKeyStore, system: system, clock: clock)
         if keybag.lockState != .unlocked { try keybag.unlock(with: userKey) }
         return keybag
     }
@@ -123,9 +123,10 @@ extension Keybag {
         guard let claimed = try? KeybagStore.claimedIdentifiers(in: home, system), claimed.contains(identifier) else {
             return nil
         }
-        let store = KeybagStore(
-            home: home, keys: try DeviceKeys(try deviceKeyStore.load(for: identifier)), system: system)
-        let document = try store.read().document
+        // One that cannot be read is none that may be replaced.
+        guard let loaded = try? deviceKeyStore.load(for: identifier) else { return nil }
+        let store = KeybagStore(home: home, keys: try DeviceKeys(loaded), system: system)
+        guard let document = try? store.read().document else { return nil }
         return document.isErased && document.identifier == identifier ? (store, document) : nil
     }
 

@@ -24,6 +24,7 @@ extension Keybag {
     public func makeFileKey(
         for protectionClass: ProtectionClass, flags: KeyRecord.Flags
     ) throws(ProtectionError) -> NewFileKey {
+        try makeDurable()
         if protectionClass == .complete {
             return try manager.withGuarded(.complete) { (guarded, _) throws(ProtectionError) in
                 let key = try FileKey(try Self.randomFileKey())
@@ -53,6 +54,7 @@ extension Keybag {
     ) throws(ProtectionError) -> KeyRecord {
         try check(record)
         guard canWrap(protectionClass) else { throw lockedError(protectionClass) }
+        try makeDurable()
         if record.protectionClass == .complete {
             // Inside the gate from end to end: a lock may not find the file key in the middle.
             return try withGuardedKey(.fileComplete, record) { (classKey, table) throws(ProtectionError) in

@@ -8,15 +8,13 @@ extension Keybag {
     /// idleness. An unlock that is still being worked out ends in `cancelled`.
     ///
     /// When it returns `locked`, no class A key, class B private key, user key or class A file key is left in this
-    /// process, and no other process holds any. Otherwise it names those that do. Throws `noPasscodeSet`.
+    /// process, and no other process holds any. Otherwise it names those that do. Throws `noPasscodeSet`, and `busy` when
+    /// called by a thread that is inside a lease's `withKey`.
     public func lock(reason: LockReason) throws(ProtectionError) -> LockOutcome {
-        var mayLock = hasPasscode || isErased
-        if !mayLock {
-            // Another process may have set one.
-            try refresh()
-            mayLock = hasPasscode || isErased
-        }
-        guard mayLock else {
+        try LockManager.requireNotInUse()
+        // Another process may have set or removed the passcode. A keybag that cannot be read now is no reason not to lock.
+        _ = try? refresh()
+        guard hasPasscode || isErased else {
             throw ProtectionError(.noPasscodeSet, "no passcode is set, so nothing can be locked")
         }
         let outcome = manager.lock(reason: reason, grace: settings.gracePeriod)
@@ -30,7 +28,7 @@ extension Keybag {
 
     /// Locks if the grace period has ended. True when it did.
     @discardableResult
-    public func tick() -> Bool { manager.tick() }
+    public func tick() -> Bool { LockManager.isInUse ? false : manager.tick() }
 
     /// Events from now on, in order, until the consumer stops.
     public func lockEvents() -> AsyncStream<LockEvent> { manager.lockEvents() }

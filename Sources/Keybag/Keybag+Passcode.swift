@@ -22,7 +22,7 @@ extension Keybag {
             }
             try replaceCredential(in: &document, try cipher.unwrapForDevice(wrapped), passcode, cost)
         }
-        try takeOver(document)
+        try takeOverWritten(document)
     }
 
     /// Changes the passcode. Works in every lock state, and does not change it.
@@ -36,7 +36,7 @@ extension Keybag {
         let document = try changeWithPasscode(present) { (document, userKey) throws(ProtectionError) in
             try replaceCredential(in: &document, userKey, passcode, cost)
         }
-        try takeOver(document)
+        try takeOverWritten(document)
     }
 
     /// Sets a new passcode with the recovery key, whatever the present one is. Does not unlock.
@@ -52,7 +52,7 @@ extension Keybag {
             let userKey = try userKey(of: document, recoveryKey)
             try replaceCredential(in: &document, userKey, passcode, cost)
         }
-        try takeOver(document)
+        try takeOverWritten(document)
         attempts.reset()
     }
 
@@ -65,7 +65,7 @@ extension Keybag {
             document.credential = .device(wrapped: try cipher.wrapForDevice(userKey))
             document.classes[.keychainPasscodeThisDevice]?.generations = []
         }
-        try takeOver(document)
+        try takeOverWritten(document)
         try unlockIfWithoutPasscode()
     }
 

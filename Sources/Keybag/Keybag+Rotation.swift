@@ -53,7 +53,7 @@ extension Keybag {
             document = after
             if let capsule { try writeCapsule(capsule) }
         }
-        try takeOver(document)
+        try takeOverWritten(document)
         refreshPlaces()
     }
 }

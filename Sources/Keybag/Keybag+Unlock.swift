@@ -11,15 +11,18 @@ extension Keybag {
     /// for what no passcode can be; `noPasscodeSet`; `cancelled` when a lock came meanwhile.
     public func unlock(passcode: borrowing SecretBytes) throws(ProtectionError) {
         try Passcode.check(passcode)
+        try LockManager.requireNotInUse()
         let epoch = manager.epoch
         let document = try refresh()
         try requireKeys(document)
         try eraseIfDue()
         guard case .passcode(let slot) = document.credential else {
+            // Removed by another process while this one was locked.
+            if lockState != .unlocked { return try unlockIfWithoutPasscode() }
             throw ProtectionError(.noPasscodeSet, "no passcode is set: nothing needs to be unlocked")
         }
         try attempt(passcode, slot) { (result) throws(ProtectionError) in
-            try unlock(document, since: epoch) { () throws(ProtectionError) in
+            try unlock(since: epoch) { () throws(ProtectionError) in
                 guard let userKey = try KeybagCipher.unwrap(slot.wrapped, under: result.wrappingKey) else {
                     throw Self.wrongPasscode
                 }
@@ -33,10 +36,11 @@ extension Keybag {
     ///
     /// Throws `wrongPasscode` when it is another one, `cancelled` when a lock came meanwhile.
     public func unlock(recoveryKey: borrowing RecoveryKey) throws(ProtectionError) {
+        try LockManager.requireNotInUse()
         let epoch = manager.epoch
         let document = try refresh()
         try requireKeys(document)
-        try unlock(document, since: epoch) { () throws(ProtectionError) in try userKey(of: document, recoveryKey) }
+        try unlock(since: epoch) { () throws(ProtectionError) in try userKey(of: document, recoveryKey) }
         bringRecoveryUpToDate()
     }
 
@@ -106,13 +110,15 @@ extension Keybag {
 
     /// Unwraps all class keys and installs them, unless a lock came since `epoch` was read.
     private func unlock(
-        _ document: KeybagDocument, since epoch: UInt64, _ userKey: () throws(ProtectionError) -> UserKey
+        since epoch: UInt64, _ userKey: () throws(ProtectionError) -> UserKey
     ) throws(ProtectionError) {
         let cipher = cipher
         let holder = holderLock.hold()
         if holder == nil { warn([.holderNotRegistered]) }
         try manager.unlock(since: epoch) { () throws(ProtectionError) in
             let userKey = try userKey()
+            // The user key never changes, so it opens the newest document too, should one have come meanwhile.
+            let document = current.withLock { $0 }
             let guarded = try cipher.unwrapUserTable(document, .unlocked, userKey)
             let afterFirstUnlock = try cipher.unwrapUserTable(document, .firstUnlock, userKey)
             return LockManager.Keys(
@@ -123,10 +129,9 @@ extension Keybag {
 
     /// A keybag that was just made is unlocked without trying its passcode again.
     func unlock(with userKey: borrowing UserKey) throws(ProtectionError) {
-        let document = current.withLock { $0 }
         var copy: UserKey? = UserKey(
             try translatingErrors { () throws(SecretMemoryError) in try userKey.bytes.copy() })
-        try unlock(document, since: manager.epoch) { () throws(ProtectionError) in
+        try unlock(since: manager.epoch) { () throws(ProtectionError) in
             guard let key = copy.take() else { throw Self.wrongPasscode }
             return key
         }
@@ -137,7 +142,7 @@ extension Keybag {
         let document = current.withLock { $0 }
         guard case .device(let wrapped) = document.credential else { return }
         let cipher = cipher
-        try unlock(document, since: manager.epoch) { () throws(ProtectionError) in try cipher.unwrapForDevice(wrapped) }
+        try unlock(since: manager.epoch) { () throws(ProtectionError) in try cipher.unwrapForDevice(wrapped) }
         bringRecoveryUpToDate()
     }
 
@@ -167,6 +172,6 @@ extension Keybag {
             document.recovery = nil
             for keyClass in KeyClass.allCases { document.classes[keyClass]?.generations = [] }
         }
-        try takeOver(document)
+        try takeOverWritten(document)
     }
 }

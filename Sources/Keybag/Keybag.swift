@@ -42,6 +42,11 @@ public final class Keybag: ClassKeyService, LockControl {
     let deviceKeyStore: any DeviceKeyStore
     let current: Mutex<KeybagDocument>
     let alwaysThere: Mutex<ClassKeyTable>
+    /// One at a time takes over a document, so that an older one never comes last.
+    private let takingOver = Mutex<Void>(())
+    /// The change number up to which the keybag is known to be on the disk for good.
+    private let durableChange = Atomic<UInt64>(0)
+    private let currentChange: Atomic<UInt64>
     private let collectedWarnings: Mutex<[KeybagWarning]>
     private let hostSettings = Mutex(Settings())
 
@@ -63,6 +68,7 @@ public final class Keybag: ClassKeyService, LockControl {
             path: state.appending(Self.attemptFileName), keys: store.keys, system: store.system, clock: clock)
         holderLock = HolderLock(path: state.appending(HolderLock.fileName), system: store.system)
         current = Mutex(document)
+        currentChange = Atomic(document.change)
         alwaysThere = Mutex(try cipher.unwrapDeviceTable(document))
         collectedWarnings = Mutex(warnings)
     }
@@ -151,16 +157,41 @@ public final class Keybag: ClassKeyService, LockControl {
     /// Reads the keybag again and takes over keys that others made.
     @discardableResult
     func refresh() throws(ProtectionError) -> KeybagDocument {
-        let document = try store.read().document
-        try takeOver(document)
-        return document
+        try LockManager.requireNotInUse()
+        var reading = try store.read()
+        if reading.copiesDiffer, (try? store.repair()) != nil { reading = try store.read() }
+        try takeOver(reading.document)
+        return reading.document
     }
 
-    /// Takes over a document that was read or written.
-    func takeOver(_ document: KeybagDocument) throws(ProtectionError) {
+    /// Takes over a document that this process wrote: both copies are on the disk for good.
+    func takeOverWritten(_ document: KeybagDocument) throws(ProtectionError) {
+        try takeOver(document)
+        if currentChange.load(ordering: .relaxed) == document.change {
+            durableChange.store(document.change, ordering: .relaxed)
+        }
+    }
+
+    /// Makes sure that the names of both copies are on the disk, before a file is wrapped under a key that another process
+    /// may have made a moment ago. Done once for each change; reading never pays for it.
+    func makeDurable() throws(ProtectionError) {
+        let change = currentChange.load(ordering: .relaxed)
+        guard durableChange.load(ordering: .relaxed) != change else { return }
+        do throws(SystemError) { try store.system.synchronizeDirectory(home.directory) } catch {
+            throw ProtectionError(error, "it cannot be made sure that the keybag is on the disk").at(home.directory)
+        }
+        durableChange.store(change, ordering: .relaxed)
+    }
+
+    private func takeOver(_ document: KeybagDocument) throws(ProtectionError) {
+        try takingOver.withLock { (_) throws(ProtectionError) in try takeOverAlone(document) }
+    }
+
+    private func takeOverAlone(_ document: KeybagDocument) throws(ProtectionError) {
         let isNews = current.withLock { present in
             guard document.change > present.change else { return false }
             present = document
+            currentChange.store(document.change, ordering: .relaxed)
             return true
         }
         guard isNews else { return }

@@ -127,7 +127,9 @@ struct KeybagCipher {
     func unwrapRecoveryAuthenticationKey(
         _ wrapped: [UInt8], _ userKey: borrowing UserKey
     ) throws(ProtectionError) -> SecretBytes {
-        do { return try KeyWrap.unwrap(wrapped, under: try wrappingKey(Self.recoveryAuthenticationName, userKey)) } catch {
+        do {
+            return try KeyWrap.unwrap(wrapped, under: try wrappingKey(Self.recoveryAuthenticationName, userKey))
+        } catch {
             throw ProtectionError(.damaged(.keybag), "the recovery authentication key does not unwrap", cause: error)
         }
     }

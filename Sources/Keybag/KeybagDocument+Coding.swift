@@ -14,7 +14,8 @@ extension KeybagDocument {
     /// The bytes to store.
     func encoded(authenticationKey: borrowing SecretBytes) throws(CryptographyError) -> [UInt8] {
         var members = body
-        let authenticator = try Authenticator.authenticate(CanonicalJSON.object(members).encoded, key: authenticationKey)
+        let authenticator = try Authenticator.authenticate(
+            CanonicalJSON.object(members).encoded, key: authenticationKey)
         members["authenticator"] = .text(Hexadecimal.text(authenticator))
         return CanonicalJSON.object(members).encoded + [UInt8(ascii: "\n")]
     }
@@ -67,7 +68,9 @@ extension KeybagDocument {
 
     /// The identifier that stored bytes claim, before anything is authenticated: it says where the device key lies.
     static func claimedIdentifier(in bytes: [UInt8]) -> KeybagIdentifier? {
-        guard case .object(let members)? = parse(bytes), case .text(let text)? = members["identifier"] else { return nil }
+        guard case .object(let members)? = parse(bytes), case .text(let text)? = members["identifier"] else {
+            return nil
+        }
         return KeybagIdentifier(text)
     }
 

@@ -20,7 +20,8 @@ public struct KeybagHome: Hashable, Sendable {
     /// A home in a directory of its own: state in `state`, socket in `run` below it.
     public init(directory: FilePath) {
         self.init(
-            directory: directory, socketDirectory: directory.appending("run"), state: .fixed(directory.appending("state")))
+            directory: directory, socketDirectory: directory.appending("run"),
+            state: .fixed(directory.appending("state")))
     }
 
     /// The home that the environment names: `CANDADO_HOME` like an explicit directory; else `XDG_DATA_HOME` (default

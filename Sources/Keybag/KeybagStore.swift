@@ -112,9 +112,9 @@ final class KeybagStore: Sendable {
     ) throws(ProtectionError) -> Result {
         let file: HeldDescriptor
         do throws(SystemError) {
-            file = HeldDescriptor(try system.openFile(home.changeLock, [.read, .write, .create, .noFollow, .nonBlocking]))
-            // Whole file; the lock goes with the descriptor.
-            _ = try system.lock(file.number, .exclusive, start: 0, count: 1, wait: true)
+            file = HeldDescriptor(
+                try system.openFile(home.changeLock, [.read, .write, .create, .noFollow, .nonBlocking]))
+            _ = try file.lock(.exclusive, start: 0, count: 1, wait: true)
         } catch {
             throw ProtectionError(error, "the keybag cannot be locked for a change").at(home.changeLock)
         }
@@ -126,8 +126,9 @@ final class KeybagStore: Sendable {
     func change(
         _ body: (inout KeybagDocument) throws(ProtectionError) -> Void
     ) throws(ProtectionError) -> KeybagDocument {
-        try Self.withChangeLock(home, system) { () throws(ProtectionError) in
-            var document = try read().document
+        try LockManager.requireNotInUse()
+        return try Self.withChangeLock(home, system) { () throws(ProtectionError) in
+            var document = try self.read().document
             guard document.change < CanonicalJSON.largestNumber else {
                 throw ProtectionError(.unsupported, "the keybag has been changed too often")
             }
@@ -136,18 +137,18 @@ final class KeybagStore: Sendable {
             guard document.isConsistent else {
                 throw ProtectionError(.invalidArgument, "this change would make a keybag that contradicts itself")
             }
-            try write(document, replacing: .allowed)
+            try self.write(document, replacing: .allowed)
             return document
         }
     }
 
     /// Writes the copies that differ from the one that counts. Does nothing when both are the same.
     func repair() throws(ProtectionError) -> Bool {
-        guard try read().copiesDiffer else { return false }
+        guard try self.read().copiesDiffer else { return false }
         return try Self.withChangeLock(home, system) { () throws(ProtectionError) in
-            let reading = try read()
+            let reading = try self.read()
             guard reading.copiesDiffer else { return false }
-            try write(reading.document, replacing: .allowed)
+            try self.write(reading.document, replacing: .allowed)
             return true
         }
     }

@@ -20,9 +20,11 @@ public enum KeybagWarning: Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .keybagCopyRepaired: "one copy of the keybag was damaged and has been repaired from the other"
         case .keybagCopyDamaged: "one copy of the keybag is damaged and could not be repaired"
-        case .deviceKeyCopyDamaged: "one copy of the device key is missing or damaged; repair it before the other goes too"
+        case .deviceKeyCopyDamaged:
+            "one copy of the device key is missing or damaged; repair it before the other goes too"
         case .attemptFileRebuilt: "the record of wrong passcodes was damaged and has been started anew"
-        case .attemptFileNotWritable: "the record of wrong passcodes cannot be written; wrong tries are slowed down instead"
+        case .attemptFileNotWritable:
+            "the record of wrong passcodes cannot be written; wrong tries are slowed down instead"
         case .recoveryCapsuleNotWritten: "a copy of the recovery capsule is out of date and could not be written"
         case .holderNotRegistered: "this process cannot be seen as a holder of keys by a lock elsewhere"
         }

@@ -28,15 +28,20 @@ final class LockManager: Sendable {
         var deadline: Double?
         /// Tells other processes that keys are held here.
         var holder: HeldDescriptor?
-        var streams: [UInt64: AsyncStream<LockEvent>.Continuation] = [:]
-        var nextStream: UInt64 = 0
+    }
+
+    private struct Streams {
+        var all: [UInt64: AsyncStream<LockEvent>.Continuation] = [:]
+        var next: UInt64 = 0
     }
 
     private let clock: any SystemClock
     private let gate = LockGate()
     private let guarded = Guarded()
     private let loans = LoanTable()
+    /// Never waited for by a thread that is inside the gate: whoever has it may be waiting for the gate.
     private let transition = Mutex(Transition())
+    private let streams = Mutex(Streams())
     private let afterFirstUnlock = Mutex(ClassKeyTable())
     private let state = Atomic<UInt8>(0)
     /// True while a lock waits for the gate: newcomers are turned away, so that it does not wait for ever.
@@ -51,7 +56,18 @@ final class LockManager: Sendable {
 
     var lockState: LockState {
         lockIfGraceEnded()
-        return Self.states[Int(state.load(ordering: .acquiring))]
+        let present = Self.states[Int(state.load(ordering: .acquiring))]
+        return present == .unlocked && hasGraceEnded ? .locked : present
+    }
+
+    /// True when the calling thread is using a guarded key, so that it can wait for nothing that a lock waits for.
+    static var isInUse: Bool { LockGate.isInside }
+
+    /// Throws `busy` for a thread that is using a guarded key.
+    static func requireNotInUse() throws(ProtectionError) {
+        guard !isInUse else {
+            throw ProtectionError(.busy, "this cannot be done while the same thread uses a file key")
+        }
     }
 
     private func setState(_ newState: LockState) {
@@ -102,7 +118,9 @@ final class LockManager: Sendable {
     private func mayEnter(_ protectionClass: ProtectionClass?) throws(ProtectionError) {
         try process.check()
         lockIfGraceEnded()
-        if isClosing.load(ordering: .relaxed) { throw ProtectionError(.locked(protectionClass), "locked") }
+        if isClosing.load(ordering: .relaxed) || hasGraceEnded {
+            throw ProtectionError(.locked(protectionClass), "locked")
+        }
     }
 
     // MARK: Unlocking
@@ -131,7 +149,7 @@ final class LockManager: Sendable {
             setDeadline(nil, &transition)
             if let holder = keys.holder { transition.holder = holder }
             setState(.unlocked)
-            if isNews { send(.didUnlock, transition) }
+            if isNews { send(.didUnlock) }
         }
     }
 
@@ -176,13 +194,21 @@ final class LockManager: Sendable {
                 return .locked
             }
             setDeadline(deadline, &transition)
-            send(.willLock(grace: deadline - now), transition)
+            send(.willLock(grace: deadline - now))
             return .graceRunning(seconds: deadline - now)
         }
     }
 
     /// When the host has to call ``tick()``, in seconds since the machine started; nil when no lock is pending.
-    var nextDeadline: Double? { transition.withLock { $0.deadline } }
+    var nextDeadline: Double? {
+        let bits = deadlineBits.load(ordering: .relaxed)
+        return bits == 0 ? nil : Double(bitPattern: bits)
+    }
+
+    private var hasGraceEnded: Bool {
+        guard let deadline = nextDeadline else { return false }
+        return clock.secondsSinceBoot >= deadline
+    }
 
     /// Locks if the grace period has ended. True when it did.
     @discardableResult
@@ -194,9 +220,9 @@ final class LockManager: Sendable {
         }
     }
 
+    /// A thread that is using a key cannot wait for itself: it is told "locked", and the next one locks.
     private func lockIfGraceEnded() {
-        let bits = deadlineBits.load(ordering: .relaxed)
-        if bits != 0, clock.secondsSinceBoot >= Double(bitPattern: bits) { tick() }
+        if hasGraceEnded, !Self.isInUse { tick() }
     }
 
     /// Takes everything away, after the first unlock's keys too: the keybag was erased.
@@ -219,7 +245,7 @@ final class LockManager: Sendable {
         transition.holder = nil
         setDeadline(nil, &transition)
         setState(.locked)
-        send(.didLock, transition)
+        send(.didLock)
     }
 
     private func setDeadline(_ deadline: Double?, _ transition: inout Transition) {
@@ -229,26 +255,24 @@ final class LockManager: Sendable {
 
     // MARK: Events
 
-    private func send(_ event: LockEvent, _ transition: borrowing Transition) {
-        for stream in transition.streams.values { stream.yield(event) }
+    private func send(_ event: LockEvent) {
+        for stream in streams.withLock({ $0.all.values }) { stream.yield(event) }
     }
 
     func lockEvents() -> AsyncStream<LockEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: LockEvent.self)
-        let number = transition.withLock { transition in
-            transition.nextStream += 1
-            transition.streams[transition.nextStream] = continuation
-            return transition.nextStream
+        let number = streams.withLock { streams in
+            streams.next += 1
+            streams.all[streams.next] = continuation
+            return streams.next
         }
         continuation.onTermination = { [weak self] _ in
-            _ = self?.transition.withLock { $0.streams.removeValue(forKey: number) }
+            _ = self?.streams.withLock { $0.all.removeValue(forKey: number) }
         }
         return stream
     }
 
     deinit {
-        transition.withLock { transition in
-            for stream in transition.streams.values { stream.finish() }
-        }
+        for stream in streams.withLock({ $0.all.values }) { stream.finish() }
     }
 }

@@ -65,7 +65,8 @@ struct NewKeybagPlace {
             let names = try entries(state)
             if let name = names.first(where: { !StagedFile.isTemporaryName($0) }) {
                 throw ProtectionError(
-                    .alreadyExists, "there is state of a keybag already; nothing was changed", path: state.appending(name))
+                    .alreadyExists, "there is state of a keybag already; nothing was changed",
+                    path: state.appending(name))
             }
         }
         // Capsules of a keybag that is gone may be all that is left of its keys.

@@ -33,7 +33,9 @@ struct RecoveryCapsule: Hashable, Sendable {
     /// The names that a capsule of this keybag has to hold.
     static func names(in document: KeybagDocument) -> [KeyName] {
         KeyClass.allCases.filter(\.isMigratable).flatMap { keyClass in
-            (document.classes[keyClass]?.generations ?? []).map { KeyName(keyClass: keyClass, generation: $0.generation) }
+            (document.classes[keyClass]?.generations ?? []).map {
+                KeyName(keyClass: keyClass, generation: $0.generation)
+            }
         }
     }
 
@@ -62,7 +64,8 @@ struct RecoveryCapsule: Hashable, Sendable {
             }
             payload.withUnsafeMutableBytes { payload in
                 key.bytes.withUnsafeBytes { key in
-                    UnsafeMutableRawBufferPointer(rebasing: payload[(32 * index)..<(32 * index + 32)]).copyMemory(from: key)
+                    UnsafeMutableRawBufferPointer(rebasing: payload[(32 * index)..<(32 * index + 32)]).copyMemory(
+                        from: key)
                 }
             }
         }
@@ -107,7 +110,9 @@ struct RecoveryCapsule: Hashable, Sendable {
         self.next = next
         let count = Int(LittleEndian.value(bytes[102..<104]) as UInt16)
         let boxStart = Self.headerSize + 2 * count
-        guard count > 0, bytes.count == boxStart + SealedBox.overhead + 32 * count + Self.trailerSize else { throw damaged }
+        guard count > 0, bytes.count == boxStart + SealedBox.overhead + 32 * count + Self.trailerSize else {
+            throw damaged
+        }
         var names: [KeyName] = []
         for index in 0..<count {
             let place = Self.headerSize + 2 * index
@@ -115,7 +120,9 @@ struct RecoveryCapsule: Hashable, Sendable {
                 Int(bytes[place + 1]) < next[keyClass] ?? 0
             else { throw damaged }
             let name = KeyName(keyClass: keyClass, generation: bytes[place + 1])
-            if let last = names.last, (last.keyClass, last.generation) >= (name.keyClass, name.generation) { throw damaged }
+            if let last = names.last, (last.keyClass, last.generation) >= (name.keyClass, name.generation) {
+                throw damaged
+            }
             names.append(name)
         }
         self.names = names
@@ -147,7 +154,8 @@ struct RecoveryCapsule: Hashable, Sendable {
         for (index, name) in names.enumerated() {
             keys[name] = try payload.withUnsafeBytes { (payload) throws(ProtectionError) in
                 let part = UnsafeRawBufferPointer(rebasing: payload[(32 * index)..<(32 * index + 32)])
-                return ClassKey(try translatingErrors { () throws(SecretMemoryError) in try SecretBytes(copying: part) })
+                return ClassKey(
+                    try translatingErrors { () throws(SecretMemoryError) in try SecretBytes(copying: part) })
             }
         }
         return keys

@@ -43,7 +43,9 @@ public struct RecoveryKey: ~Copyable, Sendable {
             symbols.withUnsafeBytes { symbols in
                 for group in 0..<4 {
                     let bits = (0..<8).reduce(UInt64(0)) { $0 << 5 | UInt64(symbols[8 * group + $1]) }
-                    for index in 0..<5 { seed[5 * group + index] = UInt8(truncatingIfNeeded: bits >> (32 - 8 * UInt64(index))) }
+                    for index in 0..<5 {
+                        seed[5 * group + index] = UInt8(truncatingIfNeeded: bits >> (32 - 8 * UInt64(index)))
+                    }
                 }
             }
         }
@@ -86,7 +88,8 @@ public struct RecoveryKey: ~Copyable, Sendable {
         for character in text {
             let symbol: UInt8
             switch character {
-            case UInt8(ascii: "-"), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): continue
+            case UInt8(ascii: "-"), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"):
+                continue
             case UInt8(ascii: "O"), UInt8(ascii: "o"): symbol = 0
             case UInt8(ascii: "I"), UInt8(ascii: "i"), UInt8(ascii: "L"), UInt8(ascii: "l"): symbol = 1
             default:

@@ -28,4 +28,6 @@ public enum ErrorNumber {
     public static let cancelled = ECANCELED
     public static let noMemory = ENOMEM
     public static let busy = EBUSY
+    /// What range locks fail with where they do not work.
+    public static let withoutLocks: Set<Int32> = [ENOLCK, EINVAL, EOPNOTSUPP, ENOSYS]
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A path as Linux has it: any bytes but NUL. Nothing is normalised.
 public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The bytes, without a terminating NUL.
@@ -17,6 +19,11 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
 
     /// For bytes that are known to hold no NUL.
     init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The bytes of a C string.
+    public init(copying text: UnsafePointer<CChar>) {
+        self.bytes = Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    }
 
     /// The current directory, `.`.
     public static let current: FilePath = "."

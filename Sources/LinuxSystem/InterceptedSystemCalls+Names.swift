@@ -60,6 +60,30 @@ extension InterceptedSystemCalls {
         }
     }
 
+    public func readDirectory(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int {
+        try run(SystemCallDescription(.readDirectory, descriptor: descriptor)) { (_) throws(SystemError) in
+            try base.readDirectory(descriptor, into: buffer)
+        }
+    }
+
+    public func status(ofName file: UnsafePointer<CChar>, in directory: Int32) throws(SystemError) -> FileStatus {
+        let call = SystemCallDescription(.statusOfPath, path: FilePath(copying: file), directory: directory)
+        return try run(call) { (_) throws(SystemError) in try base.status(ofName: file, in: directory) }
+    }
+
+    public func attribute(
+        _ name: String, ofName file: UnsafePointer<CChar>, in directory: Int32,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int? {
+        let call = SystemCallDescription(
+            .attributeOfPath, path: FilePath(copying: file), directory: directory, attribute: name)
+        return try run(call) { (_) throws(SystemError) in
+            try base.attribute(name, ofName: file, in: directory, into: buffer)
+        }
+    }
+
     public func fileSystem(_ descriptor: Int32) throws(SystemError) -> FileSystemStatus {
         try run(SystemCallDescription(.fileSystem, descriptor: descriptor)) { (_) throws(SystemError) in
             try base.fileSystem(descriptor)

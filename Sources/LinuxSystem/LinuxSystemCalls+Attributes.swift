@@ -37,6 +37,16 @@ extension LinuxSystemCalls {
         return try Self.found("getxattrat", result, path, name)
     }
 
+    public func attribute(
+        _ name: String, ofName file: UnsafePointer<CChar>, in directory: Int32,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int? {
+        let result = name.withCString { text in
+            repeatedWhileInterrupted { self.rawAttribute(text, file, directory, buffer) }
+        }
+        return try Self.found("getxattrat", result, nil, name)
+    }
+
     public func setAttribute(
         _ name: String, of descriptor: Int32, to value: [UInt8], replacing: Replacement
     ) throws(SystemError) {

@@ -21,6 +21,13 @@ extension LinuxSystemCalls {
         return FileStatus(raw)
     }
 
+    public func status(ofName file: UnsafePointer<CChar>, in directory: Int32) throws(SystemError) -> FileStatus {
+        var raw = stat()
+        try checked(
+            "fstatat", repeatedWhileInterrupted { fstatat(directory, file, &raw, AT_SYMLINK_NOFOLLOW) })
+        return FileStatus(raw)
+    }
+
     public func rename(
         _ from: FilePath, in fromDirectory: Int32, to: FilePath, in toDirectory: Int32, replacing: Replacement
     ) throws(SystemError) {
@@ -79,6 +86,14 @@ extension LinuxSystemCalls {
         }
     }
 
+    public func readDirectory(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int {
+        try checked(
+            "getdents64",
+            repeatedWhileInterrupted { candado_read_directory(descriptor, buffer.baseAddress, buffer.count) })
+    }
+
     public func fileSystem(_ descriptor: Int32) throws(SystemError) -> FileSystemStatus {
         var raw = candado_file_system()
         try checked("fstatfs", repeatedWhileInterrupted { candado_file_system_status(descriptor, &raw) })
@@ -108,10 +123,20 @@ extension FileTime {
 }
 
 extension DirectoryEntry {
-    /// The records of `getdents64`: inode (8 bytes), position (8), length of the record (2), kind (1), name and NUL.
     static func parse(_ buffer: UnsafeRawBufferPointer) -> [DirectoryEntry] {
         var entries: [DirectoryEntry] = []
         entries.reserveCapacity(buffer.count / 32)
+        forEachRecord(in: buffer) { name, kind, inode in
+            entries.append(DirectoryEntry(name: FilePath(unchecked: Array(name)), kind: kind, inode: inode))
+        }
+        return entries
+    }
+
+    /// Reads the records of `getdents64`: inode (8 bytes), position (8), length of the record (2), kind (1), name and
+    /// NUL. `body` gets each name without its NUL, which lies behind it in the buffer; never `.` or `..`.
+    public static func forEachRecord(
+        in buffer: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer, FileStatus.Kind?, UInt64) -> Void
+    ) {
         var start = 0
         while start + 19 < buffer.count {
             let length = Int(buffer.loadUnaligned(fromByteOffset: start + 16, as: UInt16.self))
@@ -119,14 +144,12 @@ extension DirectoryEntry {
             let tail = UnsafeRawBufferPointer(rebasing: buffer[(start + 19)..<(start + length)])
             let name = UnsafeRawBufferPointer(rebasing: tail[..<(tail.firstIndex(of: 0) ?? tail.count)])
             if !isSelfOrParent(name) {
-                entries.append(
-                    DirectoryEntry(
-                        name: FilePath(unchecked: Array(name)), kind: kind(ofType: buffer[start + 18]),
-                        inode: buffer.loadUnaligned(fromByteOffset: start, as: UInt64.self)))
+                body(
+                    name, kind(ofType: buffer[start + 18]),
+                    buffer.loadUnaligned(fromByteOffset: start, as: UInt64.self))
             }
             start += length
         }
-        return entries
     }
 
     private static func isSelfOrParent(_ name: UnsafeRawBufferPointer) -> Bool {

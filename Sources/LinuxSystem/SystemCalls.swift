@@ -105,6 +105,11 @@ public protocol SystemCalls: AnyObject, Sendable {
     func makeDirectory(_ path: FilePath, in directory: Int32, permissions: UInt32) throws(SystemError)
     /// The next entries of an open directory, some thousands at most; empty at the end (`getdents64`).
     func readDirectory(_ descriptor: Int32) throws(SystemError) -> [DirectoryEntry]
+    /// The same as the kernel's records in the caller's buffer, for walks over many files: the number of bytes, 0 at the
+    /// end. ``DirectoryEntry/forEachRecord(in:_:)`` reads them.
+    func readDirectory(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int
     /// The value of an extended attribute, or nil when the file has none of that name.
     func attribute(_ name: String, of descriptor: Int32) throws(SystemError) -> [UInt8]?
     /// The same by path, never through a symbolic link.
@@ -114,7 +119,14 @@ public protocol SystemCalls: AnyObject, Sendable {
     func attribute(
         _ name: String, of path: FilePath, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> Int?
-    /// The same of an open file.
+    /// The same by a name that lies in memory as a C string, for walks over many files. What it throws names no path.
+    func attribute(
+        _ name: String, ofName file: UnsafePointer<CChar>, in directory: Int32,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int?
+    /// `fstatat` by a C string, never through a symbolic link. What it throws names no path.
+    func status(ofName file: UnsafePointer<CChar>, in directory: Int32) throws(SystemError) -> FileStatus
+    /// An attribute of an open file, into the caller's buffer.
     func attribute(
         _ name: String, of descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> Int?

@@ -4,8 +4,9 @@ import SecretMemory
 import ProtectionModel
 
 extension ContainerFile {
-    /// Bytes of log after which it is applied.
-    static let logLimit: UInt64 = 4 << 20
+    /// Bytes of log after which it is applied: a sixteenth of the content, 4 MiB at least and 64 MiB at most. Applying costs
+    /// two syncs, so that a long file that is overwritten at random wants a longer log (`docs/benchmarks.md`).
+    var logLimit: UInt64 { max(4 << 20, min(64 << 20, view.length / 16)) }
     /// Bytes left free between the content and the log, so that a growing file need not move its log.
     static let growthRoom: UInt64 = 4 << 20
 
@@ -70,7 +71,7 @@ extension ContainerFile {
     private mutating func beginLog(_ cipher: inout ChunkCipher) throws {
         var identifier: UInt64 = 0
         try withUnsafeMutableBytes(of: &identifier) { try system.random(into: $0) }
-        let end = UInt64(ContainerGeometry.size(chunks: view.firstFreeChunk))
+        let end = UInt64(ContainerGeometry.size(chunks: firstFreeChunk))
         var header = view.header
         header.log = ContainerHeader.Log(offset: end + Self.growthRoom, identifier: identifier, sealedEntries: 0)
         header.length = view.length
@@ -124,28 +125,31 @@ extension ContainerFile {
     /// True when the log has grown past its limit.
     var logIsLong: Bool {
         guard let log = view.header.log else { return false }
-        return view.logEnd - log.offset >= Self.logLimit
+        return view.logEnd - log.offset >= logLimit
     }
 
-    /// Brings the log's chunks to their places and cuts it off.
+    /// Brings the log's chunks to their places. Its room is the next log's, until ``cutTail()`` gives it back.
     ///
-    /// Order: the log durable; a header that says so and carries the new length; the places written and durable; a
-    /// header without log; the cut. A crash before the second sync finds the whole log and applies it again; one after
-    /// it may find the log gone, and the places whole. No step needs a third sync.
+    /// Order: the log durable; a header that says so and carries the new length; the places written and durable, and that
+    /// header with them; a header without log. A crash before the second sync finds the whole log and applies it again;
+    /// one after it may find the log gone or written over, and the places whole.
+    ///
+    /// Content that became shorter needs a third sync: what is cut off must be gone from the disk before anything is
+    /// written there again, or a crash could bring it back as part of what was appended since.
     mutating func applyLog(_ cipher: inout ChunkCipher) throws {
         guard let log = view.header.log else { return }
-        if log.sealedEntries == 0, view.logEntries > 0 {
-            try system.synchronize(descriptor.number, dataOnly: true)
-            var header = view.header
-            header.length = view.length
-            header.syncedLength = view.length
-            header.log = ContainerHeader.Log(
-                offset: log.offset, identifier: log.identifier, sealedEntries: view.logEntries)
-            try writeHeader(header, &cipher)
-        }
-        if !view.loggedChunks.isEmpty {
+        if log.sealedEntries > 0 || view.logEntries > 0 {
+            // Of a log that was sealed before, nobody knows any more whether it cut something off.
+            let leavesChunksBehind =
+                log.sealedEntries > 0 || firstFreeChunk > ContainerGeometry.chunkCount(length: view.length)
+            if log.sealedEntries == 0 { try sealLog(log, &cipher) }
             try copyLoggedChunksToPlaces()
-            try system.synchronize(descriptor.number, dataOnly: true)
+            try synchronizeData()
+            if leavesChunksBehind {
+                try cutTail()
+                try synchronizeData()
+                placedChunks = 0
+            }
         }
         var header = view.header
         header.length = view.length
@@ -154,6 +158,21 @@ extension ContainerFile {
         try writeHeader(header, &cipher)
         view = ContainerView(slots: view.slots, currentSlot: view.currentSlot, header: view.header)
         unsyncedBytes = 0
+    }
+
+    /// Makes the log durable, and says so in a header that carries the new length.
+    private mutating func sealLog(_ log: ContainerHeader.Log, _ cipher: inout ChunkCipher) throws {
+        try synchronizeData()
+        var header = view.header
+        header.length = view.length
+        header.syncedLength = view.length
+        header.log = ContainerHeader.Log(
+            offset: log.offset, identifier: log.identifier, sealedEntries: view.logEntries)
+        try writeHeader(header, &cipher)
+    }
+
+    /// Gives back what lies behind the last chunk when no log is announced there.
+    func cutTail() throws {
         try system.truncate(
             descriptor.number,
             to: ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: view.length)))
@@ -166,7 +185,8 @@ extension ContainerFile {
         let entrySize = RedoEntry.headerSize + chunkSize
         let sorted = view.loggedChunks.sorted { $0.key < $1.key }
         let most = 64
-        try withUnsafeTemporaryAllocation(byteCount: entrySize + most * (chunkSize + sealSize), alignment: 16) { memory in
+        try withUnsafeTemporaryAllocation(byteCount: entrySize + most * (chunkSize + sealSize), alignment: 16) {
+            memory in
             let entry = UnsafeMutableRawBufferPointer(rebasing: memory[..<entrySize])
             let data = UnsafeMutableRawBufferPointer(rebasing: memory[entrySize..<(entrySize + most * chunkSize)])
             let seals = UnsafeMutableRawBufferPointer(rebasing: memory[(entrySize + most * chunkSize)...])

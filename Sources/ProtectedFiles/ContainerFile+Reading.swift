@@ -103,7 +103,8 @@ extension ContainerFile {
                 let seal = UnsafeRawBufferPointer(rebasing: seals[(index * sealSize)..<((index + 1) * sealSize)])
                 do {
                     try association.of(chunk) { associated in
-                        try cipher.open(UnsafeRawBufferPointer(part), seal: seal, associatedData: associated, into: part)
+                        try cipher.open(
+                            UnsafeRawBufferPointer(part), seal: seal, associatedData: associated, into: part)
                     }
                 } catch CryptographyError.authenticationFailed {
                     Wipe.clear(buffer)

@@ -10,7 +10,8 @@ extension ContainerFile {
     /// has little to look through.
     private static let unsyncedLimit: UInt64 = 64 << 20
 
-    /// Writes content at an offset in bytes. Up to 1 MiB is one step: after a crash all of it is there or none.
+    /// Writes content at an offset in bytes. Up to 1 MiB is one step: after a crash all of it is there or none, but that
+    /// new chunks at the end may be missing.
     mutating func writeContent(
         _ bytes: UnsafeRawBufferPointer, at offset: UInt64, _ cipher: inout ChunkCipher
     ) throws {
@@ -98,7 +99,7 @@ extension ContainerFile {
         let chunks = Int(end - first)
         try makeRoom(upTo: end, &cipher)
         let lengthAfter = max(view.length, offset + UInt64(count))
-        let free = view.firstFreeChunk
+        let free = firstFreeChunk
         try withUnsafeTemporaryAllocation(byteCount: chunks * (size + sealSize) + size, alignment: 16) { memory in
             let sealed = UnsafeMutableRawBufferPointer(rebasing: memory[..<(chunks * size)])
             let seals = UnsafeMutableRawBufferPointer(rebasing: memory[(chunks * size)..<(chunks * (size + sealSize))])
@@ -117,7 +118,8 @@ extension ContainerFile {
                 if chunk < free {
                     logged.append(
                         SealedChunk(
-                            chunk: chunk, ciphertext: UnsafeRawBufferPointer(target), seal: UnsafeRawBufferPointer(seal)))
+                            chunk: chunk, ciphertext: UnsafeRawBufferPointer(target), seal: UnsafeRawBufferPointer(seal)
+                        ))
                 }
             }
             try writeNewChunks(
@@ -174,6 +176,7 @@ extension ContainerFile {
             let run = min(end - chunk, ContainerGeometry.contiguous(from: chunk))
             let from = Int(chunk - first)
             let to = from + Int(run)
+            placedChunks = max(placedChunks, chunk + run)
             try writePlaces(
                 from: chunk, data: UnsafeRawBufferPointer(rebasing: sealed[(from * size)..<(to * size)]),
                 seals: UnsafeRawBufferPointer(rebasing: seals[(from * sealSize)..<(to * sealSize)]))
@@ -192,7 +195,7 @@ extension ContainerFile {
 
     /// Makes everything written so far durable, and says so in the header unless the log does.
     mutating func makeDurable(_ cipher: inout ChunkCipher) throws {
-        try system.synchronize(descriptor.number, dataOnly: true)
+        try synchronizeData()
         if view.header.log == nil {
             if view.header.syncedLength < view.length {
                 var header = view.header
@@ -206,11 +209,44 @@ extension ContainerFile {
         unsyncedBytes = 0
     }
 
+    /// Writes what no header calls durable once more, byte for byte: whoever wrote it may have met a failed sync, and then
+    /// the page cache has what the disk has not.
+    private func writeUnsyncedAnew() throws {
+        if let log = view.header.log { try writeAnew(from: Int64(log.offset), to: Int64(view.logEnd)) }
+        let first = ContainerGeometry.chunkCount(length: min(view.header.syncedLength, view.length))
+        let end = ContainerGeometry.chunkCount(length: view.length)
+        guard first < end else { return }
+        let seals = Int64(ContainerGeometry.contiguous(from: first)) * Int64(ContainerGeometry.sealSize)
+        try writeAnew(
+            from: ContainerGeometry.sealOffset(first), to: ContainerGeometry.sealOffset(first) + seals)
+        // Later groups lie behind with their seals.
+        try writeAnew(from: ContainerGeometry.chunkOffset(first), to: ContainerGeometry.size(chunks: end))
+    }
+
+    private func writeAnew(from start: Int64, to end: Int64) throws {
+        try withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
+            var position = start
+            while position < end {
+                let part = UnsafeMutableRawBufferPointer(
+                    rebasing: buffer.prefix(Int(min(Int64(buffer.count), end - position))))
+                let count = try system.readFully(descriptor.number, into: part, at: position)
+                guard count > 0 else { return }
+                try system.writeFully(
+                    descriptor.number, UnsafeRawBufferPointer(rebasing: part.prefix(count)), at: position)
+                position += Int64(count)
+            }
+        }
+    }
+
     /// What a crash left: replays the log and clips a tail that never became durable. For handles that may write.
     mutating func recover(_ cipher: inout ChunkCipher) throws {
+        try writeUnsyncedAnew()
         let whole = try lengthOfWholeChunks(&cipher)
         if whole < view.length { try changeLength(to: whole, &cipher) }
         try applyLog(&cipher)
         if view.header.syncedLength < view.length { try makeDurable(&cipher) }
+        // What a broken append left behind the content must be gone before something else is appended there.
+        try cutTail()
+        try synchronizeData()
     }
 }

@@ -23,10 +23,22 @@ struct ContainerFile: ~Copyable {
     var hasWritten = false
     /// Bytes written directly to new places since the last sync.
     var unsyncedBytes: UInt64 = 0
+    /// Chunks from here on were not written directly by this handle. Of a write that failed, more may be in their places
+    /// than any length covers.
+    var placedChunks: UInt64 = 0
+    /// Why what this handle wrote may never reach the disk: the kernel tells of a failed sync once, forgets the bytes, and
+    /// calls the next sync a success. So there is no next one through this handle.
+    var syncFailure: SystemError?
+    /// True while this handle holds the lock on changes, shared or exclusive.
+    var holdsLock = false
     /// Bytes of content that count for a handle that may not write, when a crash left a tail that is not whole.
     var clippedLength: UInt64?
 
     var system: any SystemCalls { descriptor.system }
+
+    /// Chunks below this number are written through the log only. Each of the others is written directly once, until
+    /// what lies behind the content has been cut off: else a crash could bring back what was written there before.
+    var firstFreeChunk: UInt64 { max(view.firstFreeChunk, placedChunks) }
 
     /// A key record other than the one under which the key was lent counts now.
     struct RecordChanged: Error { let record: KeyRecord }
@@ -82,12 +94,18 @@ struct ContainerFile: ~Copyable {
     mutating func writing<Result>(
         _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
     ) throws -> Result {
-        try ContainerLock.exclusive.holding(descriptor.number, system, file: &self) { file in
+        if let syncFailure { throw syncFailure }
+        return try ContainerLock.exclusive.holding(descriptor.number, system, file: &self) { file in
             do {
                 return try file.withCipher { file, cipher in
                     try file.refresh(&cipher)
-                    // A writer that died while it applied its log: its work is finished first.
-                    if let log = file.view.header.log, log.sealedEntries > 0 { try file.applyLog(&cipher) }
+                    if let log = file.view.header.log, log.sealedEntries > 0 {
+                        // A writer that died or failed while it applied its log: its work is finished first. The log may
+                        // have been cut off since this handle read it.
+                        file.view.slots = []
+                        try file.refresh(&cipher)
+                        try file.applyLog(&cipher)
+                    }
                     return try body(&file, &cipher)
                 }
             } catch let unsettled as Unsettled {
@@ -146,15 +164,23 @@ struct ContainerFile: ~Copyable {
 
     /// Reads the header slots again, and what was added to the log.
     mutating func refresh(_ cipher: inout ChunkCipher) throws {
-        var slots = [UInt8](repeating: 0, count: ContainerGeometry.slotsSize)
-        let count = try slots.withUnsafeMutableBytes { buffer in
-            try system.readFully(descriptor.number, into: buffer, at: 0)
+        let changed: [UInt8]? = try withUnsafeTemporaryAllocation(
+            byteCount: ContainerGeometry.slotsSize, alignment: 16
+        ) { slots in
+            let count = try system.readFully(descriptor.number, into: slots, at: 0)
+            guard count == ContainerGeometry.slotsSize else {
+                throw Unsettled(
+                    reason: ProtectionError(.damaged(.header), "the container is cut short inside its header"))
+            }
+            return UnsafeRawBufferPointer(slots).areEqual(to: view.slots) ? nil : Array(slots)
         }
-        guard count == ContainerGeometry.slotsSize else {
-            throw Unsettled(reason: ProtectionError(.damaged(.header), "the container is cut short inside its header"))
-        }
-        if slots != view.slots {
-            view = try Self.authenticView(slots, &cipher)
+        if let changed {
+            let found = try Self.newestView(changed, &cipher)
+            // The newer slot may have been read in the middle of its being written, when the other is too old.
+            guard found.isNewest || holdsLock else {
+                throw Unsettled(reason: ProtectionError(.damaged(.header), "a header does not authenticate"))
+            }
+            view = found.view
             clippedLength = nil
             if view.header.record != record {
                 let changed = view.header.record
@@ -165,15 +191,35 @@ struct ContainerFile: ~Copyable {
         if view.header.log != nil { try readLog(&cipher) }
     }
 
+    /// `fdatasync`. After a failure this handle only reads, and the next one to open the file for writing brings its
+    /// writes to the disk anew.
+    mutating func synchronizeData() throws(SystemError) {
+        do throws(SystemError) {
+            try system.synchronize(descriptor.number, dataOnly: true)
+        } catch {
+            syncFailure = error
+            _ = try? system.lock(
+                descriptor.number, .none, start: ContainerLock.presenceByte, count: 1, wait: false)
+            throw error
+        }
+    }
+
     private func headerIsUnchanged() throws -> Bool {
         try withUnsafeTemporaryAllocation(byteCount: ContainerGeometry.slotsSize, alignment: 16) { slots in
             let count = try system.readFully(descriptor.number, into: slots, at: 0)
-            return count == slots.count && slots.elementsEqual(view.slots)
+            return count == slots.count && UnsafeRawBufferPointer(slots).areEqual(to: view.slots)
         }
     }
 
     /// The newest slot that a holder of this key wrote. Throws ``Unsettled`` when there is none.
     static func authenticView(_ slots: [UInt8], _ cipher: inout ChunkCipher) throws -> ContainerView {
+        try newestView(slots, &cipher).view
+    }
+
+    /// The same, and whether that slot is the one that claims the higher counter, of two that decode.
+    private static func newestView(
+        _ slots: [UInt8], _ cipher: inout ChunkCipher
+    ) throws -> (view: ContainerView, isNewest: Bool) {
         var candidates: [(slot: Int, header: ContainerHeader)] = []
         var reason = ProtectionError(.damaged(.header), "neither header of the container authenticates")
         for slot in 0..<2 {
@@ -190,12 +236,13 @@ struct ContainerFile: ~Copyable {
         }
         if reason.code == .needsNewerVersion { throw reason }
         candidates.sort { $0.header.counter > $1.header.counter }
-        for candidate in candidates {
+        for (index, candidate) in candidates.enumerated() {
             do {
                 try slots.withUnsafeBytes { bytes in
                     try ContainerHeader.authenticate(Self.slot(candidate.slot, of: bytes), &cipher)
                 }
-                return ContainerView(slots: slots, currentSlot: candidate.slot, header: candidate.header)
+                let view = ContainerView(slots: slots, currentSlot: candidate.slot, header: candidate.header)
+                return (view, index == 0 && candidates.count == 2)
             } catch CryptographyError.authenticationFailed {
                 continue
             }

@@ -125,7 +125,8 @@ struct ContainerHeader: Equatable {
     static func authenticate(_ slot: UnsafeRawBufferPointer, _ cipher: inout ChunkCipher) throws {
         try (domain + slot.bytes(0..<sealedSize)).withUnsafeBytes { associated in
             try cipher.open(
-                UnsafeRawBufferPointer(start: nil, count: 0), seal: UnsafeRawBufferPointer(rebasing: slot[sealedSize...]),
+                UnsafeRawBufferPointer(start: nil, count: 0),
+                seal: UnsafeRawBufferPointer(rebasing: slot[sealedSize...]),
                 associatedData: associated, into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
         }
     }

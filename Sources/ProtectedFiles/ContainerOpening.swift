@@ -61,7 +61,7 @@ enum ContainerOpening {
         var file = ContainerFile(
             descriptor, service: service, canWrite: canWrite, record: found.view.header.record, lease: found.lease,
             recordPlace: found.place, view: found.view)
-        let somebodyWrites = try system.isLocked(number, start: ContainerLock.presenceByte, count: 1)
+        let somebodyWrites = try ContainerLock.somebodyWrites(number, system)
         if canWrite {
             do {
                 _ = try system.lock(number, .shared, start: ContainerLock.presenceByte, count: 1, wait: true)
@@ -74,7 +74,10 @@ enum ContainerOpening {
             // in a crash.
             if canWrite {
                 try file.writing { file, cipher in
-                    if file.view.header.log != nil || file.view.header.syncedLength < file.view.length {
+                    let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: file.view.length))
+                    if try file.view.header.log != nil || file.view.header.syncedLength < file.view.length
+                        || file.system.status(file.descriptor.number).size > end
+                    {
                         try file.recover(&cipher)
                     }
                 }

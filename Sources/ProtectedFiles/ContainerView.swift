@@ -9,7 +9,12 @@ struct ContainerView {
     var currentSlot: Int
     var header: ContainerHeader
     /// Bytes of content, the log's whole operations included.
-    var length: UInt64
+    var length: UInt64 {
+        didSet { highestLength = max(highestLength, length) }
+    }
+    /// The most that ``length`` was since the header was written: a crash that takes the newest operations of the log may
+    /// bring it back.
+    private var highestLength: UInt64
     /// Chunks whose newest form is in the log, with the offset in bytes of their entry.
     var loggedChunks: [UInt64: UInt64] = [:]
     /// Where the next entry goes, in bytes from the file's start. 0 without a log.
@@ -24,12 +29,13 @@ struct ContainerView {
         self.currentSlot = currentSlot
         self.header = header
         self.length = header.length
+        self.highestLength = header.length
         self.logEnd = header.log?.offset ?? 0
     }
 
     /// Chunks below this number may be needed after a crash, so that their places are overwritten through the log only.
     var firstFreeChunk: UInt64 {
-        ContainerGeometry.chunkCount(length: max(length, header.syncedLength))
+        ContainerGeometry.chunkCount(length: max(highestLength, header.syncedLength))
     }
 
     /// Takes in the entries of one whole operation, the first of which lies at `offset`.

@@ -41,7 +41,8 @@ enum ContainerWriter {
             isWhole = count < firstRoom
             if isWhole {
                 try writeSlots(into: seals, length: length, newKey)
-                try system.writeFully(descriptor, UnsafeRawBufferPointer(rebasing: buffer[..<(chunkSize + used)]), at: 0)
+                try system.writeFully(
+                    descriptor, UnsafeRawBufferPointer(rebasing: buffer[..<(chunkSize + used)]), at: 0)
             } else {
                 block = Array(seals)
                 try system.writeFully(

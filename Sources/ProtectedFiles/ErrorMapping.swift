@@ -41,10 +41,12 @@ extension ProtectionError {
                 path: error.path, cause: error)
         case ErrorNumber.noSpace where aboutAttributes, ErrorNumber.rangeTooLarge where aboutAttributes:
             return ProtectionError(
-                .system(error.errorNumber), "there is no room left for the extended attribute that holds the key record",
+                .system(error.errorNumber),
+                "there is no room left for the extended attribute that holds the key record",
                 path: error.path, cause: error)
         case ErrorNumber.noEntry:
-            return ProtectionError(.system(error.errorNumber), "no such file or directory", path: error.path, cause: error)
+            return ProtectionError(
+                .system(error.errorNumber), "no such file or directory", path: error.path, cause: error)
         case ErrorNumber.exists:
             return ProtectionError(.alreadyExists, "the file exists already", path: error.path, cause: error)
         case ErrorNumber.tooManyLinks:
@@ -58,7 +60,8 @@ extension ProtectionError {
     }
 
     /// Runs `body` and maps what it throws.
-    static func mapping<Result>(at path: FilePath? = nil, _ body: () throws -> Result) throws(ProtectionError) -> Result {
+    static func mapping<Result>(at path: FilePath? = nil, _ body: () throws -> Result) throws(ProtectionError) -> Result
+    {
         do { return try body() } catch { throw from(error, at: path) }
     }
 }

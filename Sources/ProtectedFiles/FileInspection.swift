@@ -80,7 +80,8 @@ public struct FileInspection: Sendable, Hashable {
         try ProtectionError.mapping(at: path) {
             if !comparingHeaders {
                 do {
-                    let record: KeyRecord? = try withUnsafeTemporaryAllocation(byteCount: 256, alignment: 16) { buffer in
+                    let record: KeyRecord? = try withUnsafeTemporaryAllocation(byteCount: 256, alignment: 16) {
+                        buffer in
                         guard
                             let count = try system.attribute(
                                 KeyRecord.attributeName, of: path, in: directory, into: buffer)

@@ -18,3 +18,20 @@ extension UnsafeRawBufferPointer {
 
     func isZero(_ range: Range<Int>) -> Bool { self[range].allSatisfy { $0 == 0 } }
 }
+
+extension UnsafeRawBufferPointer {
+    /// Whether these bytes are the array's: a word at a time, since every operation compares a kilobyte of header.
+    func areEqual(to other: [UInt8]) -> Bool {
+        guard count == other.count else { return false }
+        return other.withUnsafeBytes { other in
+            let words = count / 8
+            for word in 0..<words
+            where loadUnaligned(fromByteOffset: word * 8, as: UInt64.self)
+                != other.loadUnaligned(fromByteOffset: word * 8, as: UInt64.self)
+            {
+                return false
+            }
+            return self[(words * 8)...].elementsEqual(other[(words * 8)...])
+        }
+    }
+}

@@ -59,8 +59,9 @@ public final class ProtectedFile: Sendable {
         }
     }
 
-    /// Writes all bytes at an offset in bytes; a gap before it becomes zeros. Up to 1 MiB is one step: after a crash all
-    /// of it is there or none. What is written is not durable before ``synchronize()`` or ``close()``.
+    /// Writes all bytes at an offset in bytes; a gap before it becomes zeros, as a step of its own. Up to 1 MiB is one
+    /// step: after a crash all of it is there or none, but that new content may end early, at a multiple of 4,096 bytes.
+    /// What is written is not durable before ``synchronize()`` or ``close()``.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(ProtectionError) {
         try changing { file, cipher in try file.writeContent(bytes, at: offset, &cipher) }
     }
@@ -81,6 +82,9 @@ public final class ProtectedFile: Sendable {
     }
 
     /// Makes everything written so far durable, in every lock state.
+    ///
+    /// After a failure nobody can say what is on the disk, and the kernel will not fail a second time. So this handle
+    /// only reads from then on; close it, open the file again, and look at what is there.
     public func synchronize() throws(ProtectionError) {
         try withFile { file in
             guard file.canWrite, file.hasUnsynced else { return }
@@ -97,7 +101,7 @@ public final class ProtectedFile: Sendable {
             try file.writing(body)
         } catch let error as ProtectionError {
             guard case .locked = error.code else { throw error }
-            try file.system.synchronize(file.descriptor.number, dataOnly: true)
+            try file.synchronizeData()
         }
     }
 
@@ -111,8 +115,12 @@ public final class ProtectedFile: Sendable {
                 try ProtectionError.mapping(at: path) {
                     guard file.hasWritten else { return }
                     try Self.durably(&file) { file, cipher in
-                        try file.makeDurable(&cipher)
-                        try file.applyLog(&cipher)
+                        if file.view.header.log == nil {
+                            try file.makeDurable(&cipher)
+                        } else {
+                            try file.applyLog(&cipher)
+                        }
+                        try file.cutTail()
                     }
                 }
             }
@@ -137,7 +145,9 @@ public final class ProtectedFile: Sendable {
         }
     }
 
-    private func withFile<Result: Sendable>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError) -> Result {
+    private func withFile<Result: Sendable>(_ body: (inout ContainerFile) throws -> Result) throws(ProtectionError)
+        -> Result
+    {
         let path = self.path
         let outcome: Swift.Result<Result, ProtectionError> = file.withLock { slot in
             guard var file = slot.take() else {

@@ -110,24 +110,35 @@ extension ProtectedFileSystem {
 
 extension ContainerFile {
     /// Stores another record for the same file key: in a header slot, in the attribute, in the other slot, each durable
-    /// before the next. Between two steps both records are good, and the stronger class counts. The file's times stay.
+    /// before the next. Between two steps both records are good, and the stronger class counts. The header comes first
+    /// because open handles look there. The file's times stay.
     mutating func replaceRecord(_ record: KeyRecord) throws {
         let status = try system.status(descriptor.number)
         try writing { file, cipher in
-            file.record = record
-            for step in 0..<2 {
-                var header = file.view.header
-                header.record = record
-                try file.writeHeader(header, &cipher)
+            let old = file.view.header.record
+            try file.writeRecord(record, &cipher)
+            do {
                 try file.system.synchronize(file.descriptor.number, dataOnly: true)
-                if step == 0 {
-                    try file.system.setAttribute(
-                        KeyRecord.attributeName, of: file.descriptor.number, to: record.encoded, replacing: .allowed)
-                }
+                try file.system.setAttribute(
+                    KeyRecord.attributeName, of: file.descriptor.number, to: record.encoded, replacing: .allowed)
+            } catch {
+                // The attribute may find no room, above all class B's, which is longer. Then the class stays what it was.
+                try? file.writeRecord(old, &cipher)
+                try? file.system.synchronize(file.descriptor.number, dataOnly: true)
+                throw error
             }
+            try file.writeRecord(record, &cipher)
             try file.system.setTimes(
                 file.descriptor.number, access: status.accessTime, modification: status.modificationTime)
             try file.system.synchronize(file.descriptor.number, dataOnly: false)
         }
+    }
+
+    /// Writes a header with another copy of the record.
+    private mutating func writeRecord(_ record: KeyRecord, _ cipher: inout ChunkCipher) throws {
+        var header = view.header
+        header.record = record
+        try writeHeader(header, &cipher)
+        self.record = record
     }
 }

@@ -72,6 +72,10 @@ struct RedoEntry: Equatable {
         self.chunkSeal = bytes.bytes(56..<96)
         self.lengthAfter = bytes.number(at: 32, as: UInt64.self)
         self.isFinal = flags & Self.finalFlag != 0
+        // Whoever had the key could have sealed numbers that no arithmetic here survives.
+        guard lengthAfter <= ContainerGeometry.maximumLength,
+            index <= ContainerGeometry.maximumLength / UInt64(ContainerGeometry.chunkSize)
+        else { return nil }
         do {
             try (Self.domain + bytes.bytes(0..<Self.sealedSize)).withUnsafeBytes { associated in
                 try cipher.open(

@@ -118,12 +118,15 @@ struct StoredRecord {
         if let headerRecord, result.first?.record != headerRecord { result.append((headerRecord, .header)) }
         if result.isEmpty {
             if case .missing = attribute {
-                throw ProtectionError(.recordMissing, "the key record is missing, and the header's copy of it is damaged")
+                throw ProtectionError(
+                    .recordMissing, "the key record is missing, and the header's copy of it is damaged")
             }
             throw headerError ?? ProtectionError(.damaged(.header), "neither header of the container decodes")
         }
         result.sort { Self.countsBefore($0.record, $1.record) }
-        if let spareRecord, !result.contains(where: { $0.record == spareRecord }) { result.append((spareRecord, .header)) }
+        if let spareRecord, !result.contains(where: { $0.record == spareRecord }) {
+            result.append((spareRecord, .header))
+        }
         return result
     }
 

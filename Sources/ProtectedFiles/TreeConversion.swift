@@ -91,7 +91,11 @@ public struct TreeConversion: Sendable {
                 try consider(path, path.lastComponent, parent, status, device: status.device, &batch)
             }
             try convert(batch)
-            try system.synchronizeFileSystem(parent.number)
+            if status.kind == .directory {
+                try system.synchronizeFileSystem(parent.number)
+            } else {
+                try system.synchronize(parent.number, dataOnly: false)
+            }
         }
     }
 
@@ -157,7 +161,8 @@ public struct TreeConversion: Sendable {
     /// A name that a crash left between two steps. Whoever is between them now holds a lock on the file.
     private func removeLeftover(_ name: FilePath, _ directory: DirectoryHandle) -> Bool {
         guard
-            let file = try? files.system.openFile(name, in: directory.number, [.read, .write, .noFollow, .nonBlocking]),
+            let file = try? files.system.openFile(
+                name, in: directory.number, [.read, .write, .noFollow, .nonBlocking]),
             (try? files.system.lock(file.number, .exclusive, start: ContainerLock.changeByte, count: 1, wait: false))
                 == true
         else { return false }
@@ -278,7 +283,9 @@ public struct TreeConversion: Sendable {
             }
         case .unchanged:
             var present: ProtectionClass?
-            if case .protect = conversion { present = try? files.protectionClass(of: task.name, in: task.directory.number) }
+            if case .protect = conversion {
+                present = try? files.protectionClass(of: task.name, in: task.directory.number)
+            }
             outcome = .unchanged(present)
         case .failed(let error): outcome = .failed(error)
         case nil: outcome = .failed(ProtectionError(.cancelled, "interrupted", path: task.path))

@@ -20,8 +20,7 @@ enum CommandDispatch {
         case .write: return try WriteCommand.run(context)
         case .read: return try ReadCommand.run(context)
         case .repair: return try EachFileCommands.repair(context)
-        case .audit:
-            throw CommandFailure(.failed, "'audit' is not wired yet")
+        case .audit: return try AuditCommand.run(context)
         }
     }
 }

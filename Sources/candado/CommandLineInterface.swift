@@ -56,6 +56,8 @@ enum CommandLineInterface {
             console.error(error)
             return ExitStatus(error.code).rawValue
         case let error as SystemError:
+            // A reader that went away, as `head` does, is not worth a message.
+            guard error.errorNumber != brokenPipe else { return ExitStatus.failed.rawValue }
             console.error(error.description)
             let code = ProtectionError.Code.system(error.errorNumber)
             for hint in Hints.advice(for: code) { console.hint(hint) }

@@ -4,7 +4,7 @@ import Synchronization
 /// Signals that ask the process to end.
 ///
 /// The first one only sets a flag: long work polls it, leaves every file whole, and stops. A second SIGINT ends the
-/// process at once, with the terminal as it was. SIGPIPE is ignored: a closed stdout shows as an error of writing.
+/// process at once, with the terminal as it was; every file is whole then too. SIGPIPE is ignored: a closed stdout shows as an error of writing.
 enum Interrupts {
     /// Begins to catch them. Called once, before any work.
     static func install() {

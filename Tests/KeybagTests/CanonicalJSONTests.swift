@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct CanonicalJSONTests {
     @Test(arguments: [
-        "{}", "[]", "0", "9007199254740991", "\"\"", "\"a b\"", "{\"a\":1,\"b\":[{},\"x\"]}", "{\"A\":0,\"a\":0,\"ab\":0}",
+        "{}", "[]", "0", "9007199254740991", "\"\"", "\"a b\"", "{\"a\":1,\"b\":[{},\"x\"]}",
+        "{\"A\":0,\"a\":0,\"ab\":0}",
     ])
     func canonicalTextsReadAndWriteTheSame(text: String) throws {
         let value = try #require(CanonicalJSON(canonical: Array(text.utf8)))
@@ -14,8 +15,10 @@ import Testing
     }
 
     @Test(arguments: [
-        "", " {}", "{} ", "{ }", "{\"a\": 1}", "{\"b\":1,\"a\":1}", "{\"a\":1,\"a\":1}", "{\"a\":1,}", "[1,]", "01", "-1", "1.0",
-        "1e3", "9007199254740992", "99999999999999999999999", "true", "null", "\"\\n\"", "\"\u{e9}\"", "\"\u{7f}\"", "\"\n\"", "\"", "{",
+        "", " {}", "{} ", "{ }", "{\"a\": 1}", "{\"b\":1,\"a\":1}", "{\"a\":1,\"a\":1}", "{\"a\":1,}", "[1,]", "01",
+        "-1", "1.0",
+        "1e3", "9007199254740992", "99999999999999999999999", "true", "null", "\"\\n\"", "\"\u{e9}\"", "\"\u{7f}\"",
+        "\"\n\"", "\"", "{",
         "[", "{\"a\"}", "{\"a\":}", "{a:1}", "{}{}", "[[[[[[[[[[1]]]]]]]]]]",
     ])
     func everyOtherTextIsRefused(text: String) { #expect(CanonicalJSON(canonical: Array(text.utf8)) == nil) }
@@ -29,7 +32,8 @@ import Testing
         for _ in 0..<20_000 {
             var bytes = seeds[Int.random(in: 0..<seeds.count, using: &random)]
             for _ in 0..<Int.random(in: 1...3, using: &random) {
-                bytes[Int.random(in: 0..<bytes.count, using: &random)] = alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] =
+                    alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
             }
             guard let value = CanonicalJSON(canonical: bytes) else { continue }
             parsed += 1
@@ -41,7 +45,9 @@ import Testing
     @Test func hexadecimalHasOneSpelling() {
         #expect(Hexadecimal.text([0, 0x9A, 0xFF]) == "009aff")
         #expect(Hexadecimal.bytes("009aff", count: 3) == [0, 0x9A, 0xFF])
-        for text in ["009AFF", "009af", "009affg", "0x9aff", "00 9af"] { #expect(Hexadecimal.bytes(text, count: 3) == nil) }
+        for text in ["009AFF", "009af", "009affg", "0x9aff", "00 9af"] {
+            #expect(Hexadecimal.bytes(text, count: 3) == nil)
+        }
     }
 }
 
@@ -56,13 +62,20 @@ import Testing
 
     @Test(arguments: [
         (["HOME": "/u"], ["/u/.local/share/candado", "/u/.local/state/candado/\(identifier)", "none"]),
-        (["HOME": "/u", "XDG_DATA_HOME": "/d", "XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/r"],
-            ["/d/candado", "/s/candado/\(identifier)", "/r/candado"]),
-        (["HOME": "/u", "XDG_DATA_HOME": "relative", "XDG_STATE_HOME": ""],
-            ["/u/.local/share/candado", "/u/.local/state/candado/\(identifier)", "none"]),
+        (
+            ["HOME": "/u", "XDG_DATA_HOME": "/d", "XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/r"],
+            ["/d/candado", "/s/candado/\(identifier)", "/r/candado"]
+        ),
+        (
+            ["HOME": "/u", "XDG_DATA_HOME": "relative", "XDG_STATE_HOME": ""],
+            ["/u/.local/share/candado", "/u/.local/state/candado/\(identifier)", "none"]
+        ),
         (["HOME": "/u", "CANDADO_HOME": "/c", "XDG_DATA_HOME": "/d"], ["/c", "/c/state", "/c/run"]),
         (["CANDADO_HOME": "here"], ["here", "here/state", "here/run"]),
-        (["HOME": "/u", "CANDADO_HOME": ""], ["/u/.local/share/candado", "/u/.local/state/candado/\(identifier)", "none"]),
+        (
+            ["HOME": "/u", "CANDADO_HOME": ""],
+            ["/u/.local/share/candado", "/u/.local/state/candado/\(identifier)", "none"]
+        ),
     ])
     func theEnvironmentNamesThePlaces(environment: [String: String], expected: [String]) throws {
         #expect(try paths(environment) == expected)
@@ -76,7 +89,8 @@ import Testing
     /// Numbers and names that are on disk can never change.
     @Test func classNumbersAndNamesArePinned() {
         let expected: [(UInt8, String)] = [
-            (1, "A"), (2, "B"), (3, "C"), (4, "D"), (6, "ak"), (7, "ck"), (8, "dk"), (9, "aku"), (10, "cku"), (11, "dku"), (12, "akpu"),
+            (1, "A"), (2, "B"), (3, "C"), (4, "D"), (6, "ak"), (7, "ck"), (8, "dk"), (9, "aku"), (10, "cku"),
+            (11, "dku"), (12, "akpu"),
         ]
         #expect(KeyClass.allCases.map(\.rawValue) == expected.map(\.0))
         #expect(KeyClass.allCases.map(\.name) == expected.map(\.1))

@@ -36,7 +36,10 @@ import Testing
     @Test func everySecretFileIsForItsOwnerAlone() throws {
         let fixture = try KeybagFixture()
         try fixture.create(recoveryKey: try RecoveryKey.generate())
-        for name in ["keybag.json", "keybag.backup.json", "recovery-capsule", "state/device-key", "state/device-key.backup", "state/attempts"] {
+        for name in [
+            "keybag.json", "keybag.backup.json", "recovery-capsule", "state/device-key", "state/device-key.backup",
+            "state/attempts",
+        ] {
             let path = fixture.home.directory.appending(try #require(FilePath(name)))
             let status = try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)
             #expect(status.permissions == 0o600, "\(name)")
@@ -46,23 +49,29 @@ import Testing
             let status = try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)
             #expect(status.permissions == 0o700, "\(name)")
         }
-        #expect(try fixture.directory.names(in: "home/state").sorted()
-            == ["CACHEDIR.TAG", "attempts", "device-key", "device-key.backup", "holders"])
-        #expect(try fixture.file("state/CACHEDIR.TAG").starts(with: "Signature: 8a477f597d28d172789f06886806bc55\n".utf8))
+        #expect(
+            try fixture.directory.names(in: "home/state").sorted()
+                == ["CACHEDIR.TAG", "attempts", "device-key", "device-key.backup", "holders"])
+        #expect(
+            try fixture.file("state/CACHEDIR.TAG").starts(with: "Signature: 8a477f597d28d172789f06886806bc55\n".utf8))
         let key = try LinuxSystemCalls.shared.openFile(
             fixture.home.directory.appending("state/device-key"), [.read])
         #expect(try LinuxSystemCalls.shared.attribute("user.xdg.robots.backup", of: key.number) == Array("false".utf8))
     }
 
     /// What may be there already; init has to leave it exactly as it is.
-    @Test(arguments: ["keybag.json", "keybag.backup.json", "state/device-key", "state/device-key.backup", "state/anything", "recovery-capsule"])
+    @Test(arguments: [
+        "keybag.json", "keybag.backup.json", "state/device-key", "state/device-key.backup", "state/anything",
+        "recovery-capsule",
+    ])
     func refusesWhatIsThereAndTouchesNothing(name: String) throws {
         let fixture = try KeybagFixture()
         try fixture.directory.makeDirectory("home")
         try fixture.directory.makeDirectory("home/state")
         let path = try #require(FilePath(name))
         try fixture.write([1, 2, 3], to: path)
-        let home = Set(try fixture.directory.names(in: "home")), state = Set(try fixture.directory.names(in: "home/state"))
+        let home = Set(try fixture.directory.names(in: "home")),
+            state = Set(try fixture.directory.names(in: "home/state"))
         #expect(code { try fixture.create() } == .alreadyExists)
         #expect(try fixture.file(path) == [1, 2, 3])
         #expect(Set(try fixture.directory.names(in: "home")).subtracting(["keybag.lock"]) == home)
@@ -106,7 +115,9 @@ import Testing
         let report = try PowerCut(recording, .init(imagesPerPrefix: 24)).check("init") { image in
             let fixture = KeybagFixture(image: image.directory)
             if image.has("created") {
-                guard try fixture.unlockCode(KeybagFixture.passcode) == nil else { throw Broken("a keybag that was made is gone") }
+                guard try fixture.unlockCode(KeybagFixture.passcode) == nil else {
+                    throw Broken("a keybag that was made is gone")
+                }
                 return
             }
             try Self.checkRerun(fixture, "")
@@ -155,9 +166,10 @@ import Testing
         _ = try Keybag.create(in: home, passcode: secret("x"), recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
         for path in [home.keybag, home.keybagBackup] { try LinuxSystemCalls.shared.unlink(path, in: currentDirectory) }
         #expect(code { try Keybag.open(home) } == .noKeybag)
-        #expect(code {
-            try Keybag.create(in: home, passcode: nil, recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
-        } == .alreadyExists)
+        #expect(
+            code {
+                try Keybag.create(in: home, passcode: nil, recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
+            } == .alreadyExists)
     }
 
     @Test func anUnfinishedInitOfTheDefaultLayoutIsFinished() throws {
@@ -172,7 +184,8 @@ import Testing
         } check: { directory, failure, _ in
             let home = try xdg(directory)
             if code({ try Keybag.open(home) }) == .noKeybag {
-                _ = try Keybag.create(in: home, passcode: secret("x"), recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
+                _ = try Keybag.create(
+                    in: home, passcode: secret("x"), recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
             }
             try Keybag.open(home).unlock(passcode: secret("x"))
             let states = try directory.names(in: ".local/state/candado")
@@ -187,16 +200,21 @@ import Testing
     @Test(arguments: [[UInt8](repeating: 65, count: 2000), [UInt8](repeating: 65, count: 1025), [0], [65, 0, 66]])
     func passcodesThatCannotBeAreRefused(bytes: [UInt8]) throws {
         let fixture = try KeybagFixture()
-        #expect(code {
-            try Keybag.create(in: fixture.home, passcode: secret(bytes), recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
-        } == .invalidArgument)
+        #expect(
+            code {
+                try Keybag.create(
+                    in: fixture.home, passcode: secret(bytes), recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
+            } == .invalidArgument)
         #expect(try fixture.directory.names().isEmpty)
     }
 
-    @Test(arguments: [[UInt8](repeating: 65, count: 1024), [0xFF, 0xFE], Array("trailing ".utf8), [0x0A], Array("é".utf8)])
+    @Test(arguments: [
+        [UInt8](repeating: 65, count: 1024), [0xFF, 0xFE], Array("trailing ".utf8), [0x0A], Array("é".utf8),
+    ])
     func everyOtherPasscodeIsTakenByteForByte(bytes: [UInt8]) throws {
         let fixture = try KeybagFixture()
-        _ = try Keybag.create(in: fixture.home, passcode: secret(bytes), recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
+        _ = try Keybag.create(
+            in: fixture.home, passcode: secret(bytes), recoveryKey: nil, cost: .explicit(KeybagFixture.cost))
         try fixture.open().unlock(passcode: secret(bytes))
         let other = bytes.count == 1 ? [bytes[0], 0x20] : Array(bytes.dropLast())
         let keybag = try fixture.open()
@@ -206,11 +224,12 @@ import Testing
     @Test func anExplicitCostOutOfBoundsIsRefused() throws {
         let fixture = try KeybagFixture()
         for cost in [(16, 8, 1), (0, 8, 1), (15, 0, 1), (15, 8, 0), (15, 8, 1 << 20)] as [(UInt8, UInt32, UInt32)] {
-            #expect(code {
-                try Keybag.create(
-                    in: fixture.home, passcode: secret("x"), recoveryKey: nil,
-                    cost: .explicit(.init(logN: cost.0, r: cost.1, p: cost.2)))
-            } == .invalidArgument)
+            #expect(
+                code {
+                    try Keybag.create(
+                        in: fixture.home, passcode: secret("x"), recoveryKey: nil,
+                        cost: .explicit(.init(logN: cost.0, r: cost.1, p: cost.2)))
+                } == .invalidArgument)
         }
         #expect(try fixture.directory.names().isEmpty)
     }

@@ -15,7 +15,9 @@ import Testing
 
     /// Every way in which one file can be bad: each length, and each byte with one bit changed.
     private func forEachDamage(_ good: [UInt8], step: Int = 1, _ body: ([UInt8], String) throws -> Void) rethrows {
-        for length in stride(from: 0, to: good.count, by: step) { try body(Array(good.prefix(length)), "cut at \(length)") }
+        for length in stride(from: 0, to: good.count, by: step) {
+            try body(Array(good.prefix(length)), "cut at \(length)")
+        }
         for index in stride(from: 0, to: good.count, by: step) {
             var bytes = good
             bytes[index] ^= UInt8(1 << (index % 8))
@@ -49,7 +51,9 @@ import Testing
             for name in Self.copies { try fixture.write(bytes, to: name) }
             let outcome = code { try fixture.open() }
             // A changed identifier leads to a state directory in which the device key says that it is another's.
-            #expect(outcome == .damaged(.keybag) || outcome == .damaged(.deviceKey), "\(what): \(String(describing: outcome))")
+            #expect(
+                outcome == .damaged(.keybag) || outcome == .damaged(.deviceKey),
+                "\(what): \(String(describing: outcome))")
             #expect(try fixture.file("keybag.json") == bytes, "\(what): rewritten")
         }
     }
@@ -121,7 +125,9 @@ import Testing
             let outcome = code { try fixture.open() }
             #expect(outcome == .damaged(.deviceKey), "\(what): \(String(describing: outcome))")
         }
-        for name in Self.deviceKeys { try LinuxSystemCalls.shared.unlink(fixture.home.directory.appending(name), in: currentDirectory) }
+        for name in Self.deviceKeys {
+            try LinuxSystemCalls.shared.unlink(fixture.home.directory.appending(name), in: currentDirectory)
+        }
         #expect(code { try fixture.open() } == .damaged(.deviceKey))
         #expect(code { try fixture.create() } == .alreadyExists)
     }
@@ -140,7 +146,8 @@ import Testing
     private func rewrite(
         _ fixture: KeybagFixture, _ change: (inout [String: CanonicalJSON]) -> Void
     ) throws -> [UInt8] {
-        guard case .object(var members)? = CanonicalJSON(canonical: Array(try fixture.file("keybag.json").dropLast())) else {
+        guard case .object(var members)? = CanonicalJSON(canonical: Array(try fixture.file("keybag.json").dropLast()))
+        else {
             throw KeybagCreateTests.Broken("not an object")
         }
         members["authenticator"] = nil
@@ -156,11 +163,14 @@ import Testing
             ("version", { $0["version"] = .number(2) }),
             ("feature", { $0["features"] = .number(1) }),
             ("member", { $0["unheard_of"] = .text("x") }),
-            ("class", {
-                guard case .object(var classes)? = $0["classes"] else { return }
-                classes["E"] = .object(["generations": .array([]), "next": .number(0)])
-                $0["classes"] = .object(classes)
-            }),
+            (
+                "class",
+                {
+                    guard case .object(var classes)? = $0["classes"] else { return }
+                    classes["E"] = .object(["generations": .array([]), "next": .number(0)])
+                    $0["classes"] = .object(classes)
+                }
+            ),
             ("slot", { $0["slots"] = .object(["fingerprint": .object([:])]) }),
         ]
         for (what, change) in changes {

@@ -56,7 +56,9 @@ struct KeybagFixture {
     }
 
     /// What unlocking a fresh keybag with a passcode ends in; nil for success.
-    func unlockCode(_ passcode: String, system: any SystemCalls = LinuxSystemCalls.shared) throws -> ProtectionError.Code? {
+    func unlockCode(_ passcode: String, system: any SystemCalls = LinuxSystemCalls.shared) throws -> ProtectionError
+        .Code?
+    {
         let keybag = try open(system: system)
         return code { try keybag.unlock(passcode: secret(passcode)) }
     }

@@ -50,7 +50,8 @@ import Testing
     }
 
     @Test func aGracePeriodOfNothingLocksAtOnce() throws {
-        let (_, keybag) = try unlocked()
+        let (fixture, keybag) = try unlocked()
+        defer { withExtendedLifetime(fixture) {} }
         keybag.settings.gracePeriod = 0
         #expect(try keybag.lock(reason: .idle) == .locked)
         #expect(keybag.lockState == .locked)
@@ -107,7 +108,8 @@ import Testing
     @Test func streamsEndWithTheKeybag() async throws {
         let stream: AsyncStream<LockEvent>
         do {
-            let (_, keybag) = try unlocked()
+            let (fixture, keybag) = try unlocked()
+            defer { withExtendedLifetime(fixture) {} }
             stream = keybag.lockEvents()
             _ = try keybag.lock(reason: .command)
         }
@@ -141,27 +143,32 @@ import Testing
     // MARK: What a lock takes
 
     @Test func tenThousandOpenFilesLoseTheirKeys() throws {
-        let (_, keybag) = try unlocked()
+        let (fixture, keybag) = try unlocked()
+        defer { withExtendedLifetime(fixture) {} }
         let before = SecretMemory.slotsInUse
         var leases = try (0..<10_000).map { _ in try keybag.makeFileKey(for: .complete, flags: []).lease }
         #expect(keybag.manager.loanCount == 10_000)
         _ = try keybag.lock(reason: .command)
         #expect(keybag.manager.loanCount == 0)
-        for lease in leases where code({ try lease.withKey { _ in } }) != .locked(.complete) { Issue.record("a key lives on") }
+        for lease in leases where code({ try lease.withKey { _ in } }) != .locked(.complete) {
+            Issue.record("a key lives on")
+        }
         leases = []
         // Other tests use secrets meanwhile, but not by the thousand.
         #expect(SecretMemory.slotsInUse < before + 9_000)
     }
 
     @Test func aLeaseThatIsLetGoIsForgotten() throws {
-        let (_, keybag) = try unlocked()
+        let (fixture, keybag) = try unlocked()
+        defer { withExtendedLifetime(fixture) {} }
         for _ in 0..<100 { _ = try keybag.makeFileKey(for: .complete, flags: []) }
         #expect(keybag.manager.loanCount == 0)
     }
 
     /// Whoever is inside when the lock comes finishes with a whole key; the lock waits, and nobody comes in any more.
     @Test func aLockWaitsForWhoIsInside() throws {
-        let (_, keybag) = try unlocked()
+        let (fixture, keybag) = try unlocked()
+        defer { withExtendedLifetime(fixture) {} }
         let lease = try keybag.makeFileKey(for: .complete, flags: []).lease
         let inside = Atomic<Int>(0), zeros = Atomic<Int>(0), worked = Atomic<Int>(0), refused = Atomic<Int>(0)
         let isLocked = Atomic<Bool>(false), lateSuccess = Atomic<Int>(0)
@@ -191,8 +198,10 @@ import Testing
     }
 
     @Test func leasesMayBeUsedInsideEachOther() throws {
-        let (_, keybag) = try unlocked()
-        let one = try keybag.makeFileKey(for: .complete, flags: []), two = try keybag.makeFileKey(for: .complete, flags: [])
+        let (fixture, keybag) = try unlocked()
+        defer { withExtendedLifetime(fixture) {} }
+        let one = try keybag.makeFileKey(for: .complete, flags: []),
+            two = try keybag.makeFileKey(for: .complete, flags: [])
         let same = try one.lease.withKey { one in
             try two.lease.withKey { two in
                 _ = try keybag.makeFileKey(for: .complete, flags: [])
@@ -200,6 +209,37 @@ import Testing
             }
         }
         #expect(!same)
+    }
+
+    /// A thread that uses a key and asks for something that would have to wait for itself is told so.
+    @Test func nothingWaitsForItselfInsideALease() throws {
+        let (fixture, keybag) = try unlocked()
+        let lease = try keybag.makeFileKey(for: .complete, flags: []).lease
+        let record = try keybag.makeFileKey(for: .complete, flags: []).record
+        let other = try fixture.open()
+        try other.unlock(passcode: secret(KeybagFixture.passcode))
+        try other.rotate([.fileComplete])
+        let newer = try other.makeFileKey(for: .complete, flags: []).record
+        try lease.withKey { _ in
+            #expect(code { try keybag.lock(reason: .command) } == .busy)
+            #expect(code { try keybag.unlock(passcode: secret(KeybagFixture.passcode)) } == .busy)
+            #expect(code { try keybag.rotate([.fileNone]) } == .busy)
+            #expect(code { try keybag.unwrap(newer) } == .busy)
+            _ = try keybag.unwrap(record)
+            _ = keybag.lockEvents()
+            #expect(keybag.lockState == .unlocked)
+        }
+        _ = try keybag.unwrap(newer)
+        _ = try keybag.lock(reason: .idle)
+        try lease.withKey { _ in
+            fixture.clock.advance(by: 10)
+            #expect(keybag.lockState == .locked && !keybag.canUnwrap(.complete) && !keybag.tick())
+            #expect(code { try keybag.unwrap(record) } == .locked(.complete))
+            #expect(code { try lease.withKey { _ in } } == .locked(.complete))
+        }
+        #expect(keybag.manager.loanCount == 1)
+        #expect(keybag.lockState == .locked)
+        #expect(keybag.manager.loanCount == 0)
     }
 
     // MARK: Other holders
@@ -230,6 +270,27 @@ import Testing
             #expect(try asker.lock(reason: .command) == .incomplete(holders: ["process \(getpid())"]))
         }
         #expect(try keybag.lock(reason: .command) == .locked)
+    }
+
+    /// A child that was forked while keys were held has the same open file, but holds no keys.
+    @Test func aForkedChildDoesNotPassForAHolder() async {
+        await #expect(processExitsWith: .success) {
+            let fixture = try KeybagFixture()
+            let keybag = try fixture.create()
+            var ends: [Int32] = [0, 0]
+            guard pipe(&ends) == 0 else { throw KeybagCreateTests.Broken("no pipe") }
+            let child = fork()
+            if child == 0 {
+                var byte: UInt8 = 0
+                _ = read(ends[0], &byte, 1)
+                _exit(0)
+            }
+            #expect(try keybag.lock(reason: .command) == .locked)
+            var byte: UInt8 = 1
+            #expect(write(ends[1], &byte, 1) == 1)
+            var status: Int32 = 0
+            #expect(waitpid(child, &status, 0) == child && status == 0)
+        }
     }
 
     @Test func severalHoldersAreAllFound() throws {
@@ -264,7 +325,9 @@ import Testing
             ]
             var scans: [(String, MemoryScan)] = try keybag.manager.withGuarded(nil) { (guardedKeys, userKey) in
                 #expect(Set(guardedKeys.table.newest.keys) == Set(guarded))
-                return guardedKeys.table.keys.map { ("\($0.key.keyClass.name) \($0.key.generation)", MemoryScan(for: $0.value.bytes)) }
+                return guardedKeys.table.keys.map {
+                    ("\($0.key.keyClass.name) \($0.key.generation)", MemoryScan(for: $0.value.bytes))
+                }
                     + [("user key", MemoryScan(for: userKey.key.bytes))]
             }
             #expect(scans.count == 7)
@@ -306,7 +369,8 @@ import Testing
             let lease = try keybag.makeFileKey(for: .complete, flags: []).lease
             let lasting = try keybag.makeFileKey(for: .none, flags: []).lease
             let status = inForkedChild {
-                code { try lease.withKey { _ in } } == .unsupported && code { try lasting.withKey { _ in } } == .unsupported
+                code { try lease.withKey { _ in } } == .unsupported
+                    && code { try lasting.withKey { _ in } } == .unsupported
                     && code { try keybag.makeFileKey(for: .complete, flags: []) } == .unsupported
             }
             #expect(status == 0)

@@ -45,8 +45,12 @@ import Testing
         let keybag = try fixture.create()
         let before = try fixture.file("keybag.json")
         for number in 0..<5 {
-            #expect(code { try keybag.changePasscode(from: secret("wrong \(number)"), to: secret("new"), cost: Self.cost) } == .wrongPasscode)
-            #expect(code { try keybag.removePasscode(secret("wrong \(number)")) } == (number < 4 ? .wrongPasscode : .tooManyTries(retryAfter: 60)))
+            #expect(
+                code { try keybag.changePasscode(from: secret("wrong \(number)"), to: secret("new"), cost: Self.cost) }
+                    == .wrongPasscode)
+            #expect(
+                code { try keybag.removePasscode(secret("wrong \(number)")) }
+                    == (number < 4 ? .wrongPasscode : .tooManyTries(retryAfter: 60)))
         }
         #expect(try fixture.file("keybag.json") == before)
         #expect(try fixture.open().secondsUntilNextTry == 60)
@@ -56,9 +60,10 @@ import Testing
         let fixture = try KeybagFixture()
         let keybag = try fixture.create()
         for bytes in [[UInt8](repeating: 65, count: 2000), [65, 0]] {
-            #expect(code {
-                try keybag.changePasscode(from: secret(KeybagFixture.passcode), to: secret(bytes), cost: Self.cost)
-            } == .invalidArgument)
+            #expect(
+                code {
+                    try keybag.changePasscode(from: secret(KeybagFixture.passcode), to: secret(bytes), cost: Self.cost)
+                } == .invalidArgument)
         }
         #expect(try fixture.unlockCode(KeybagFixture.passcode) == nil)
     }
@@ -89,6 +94,19 @@ import Testing
         for record in files { _ = try other.unwrap(record) }
     }
 
+    @Test func removingItElsewhereUnlocksWhoeverIsLocked() throws {
+        let fixture = try KeybagFixture()
+        let keybag = try fixture.create()
+        #expect(try keybag.lock(reason: .command) == .locked)
+        let other = try fixture.open()
+        try other.removePasscode(secret(KeybagFixture.passcode))
+        #expect(keybag.lockState == .locked)
+        try keybag.unlock(passcode: secret("whatever"))
+        #expect(keybag.lockState == .unlocked && !keybag.hasPasscode)
+        #expect(code { try keybag.unlock(passcode: secret("whatever")) } == .noPasscodeSet)
+        #expect(code { try keybag.lock(reason: .command) } == .noPasscodeSet)
+    }
+
     @Test func theRecoveryKeySetsANewOne() throws {
         let fixture = try KeybagFixture()
         let recoveryKey = try RecoveryKey.generate()
@@ -97,7 +115,9 @@ import Testing
         let before = try classKeys(fixture)
         let fresh = try fixture.open()
         for number in 0..<6 { _ = code { try fresh.unlock(passcode: secret("forgotten \(number)")) } }
-        #expect(code { try fresh.setPasscode(secret("x"), recoveryKey: try RecoveryKey.generate(), cost: Self.cost) } == .wrongPasscode)
+        #expect(
+            code { try fresh.setPasscode(secret("x"), recoveryKey: try RecoveryKey.generate(), cost: Self.cost) }
+                == .wrongPasscode)
         try fresh.setPasscode(secret("new"), recoveryKey: recoveryKey, cost: Self.cost)
         #expect(try classKeys(fixture) == before)
         // It proved who it is, so the delay is over.
@@ -125,7 +145,9 @@ import Testing
         let opensOld = try fixture.unlockCode(KeybagFixture.passcode) == nil
         fixture.clock.advance(by: 3600)
         let opensNew = try fixture.unlockCode("new") == nil
-        guard opensOld != opensNew else { throw KeybagCreateTests.Broken("\(failure): old \(opensOld), new \(opensNew)") }
+        guard opensOld != opensNew else {
+            throw KeybagCreateTests.Broken("\(failure): old \(opensOld), new \(opensNew)")
+        }
         guard opensNew || !promised else { throw KeybagCreateTests.Broken("\(failure): a promised change is lost") }
     }
 
@@ -178,7 +200,8 @@ import Testing
                     switch index {
                     case 0:
                         try keybag.changePasscode(
-                            from: secret(round == 0 ? KeybagFixture.passcode : "\(round - 1)"), to: secret("\(round)"), cost: Self.cost)
+                            from: secret(round == 0 ? KeybagFixture.passcode : "\(round - 1)"), to: secret("\(round)"),
+                            cost: Self.cost)
                     case 1: try keybag.rotate([.fileComplete])
                     case 2: try keybag.rotate([.fileNone])
                     default: try keybag.rotate([.fileComplete, .keychainUnlocked])
@@ -203,7 +226,8 @@ import Testing
         let winners = Mutex<[Int]>([])
         inThreads(2) { index in
             let outcome = code {
-                try openings[index].changePasscode(from: secret(KeybagFixture.passcode), to: secret("by \(index)"), cost: Self.cost)
+                try openings[index].changePasscode(
+                    from: secret(KeybagFixture.passcode), to: secret("by \(index)"), cost: Self.cost)
             }
             if outcome == nil { winners.withLock { $0.append(index) } }
         }
@@ -249,12 +273,14 @@ func inThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     for index in 0..<count {
         var thread = pthread_t()
         let work = Unmanaged.passRetained(Work(index, body))
-        let status = pthread_create(&thread, nil, { argument in
-            guard let argument else { return nil }
-            let work = Unmanaged<Work>.fromOpaque(argument).takeRetainedValue()
-            work.body(work.index)
-            return nil
-        }, work.toOpaque())
+        let status = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                let work = Unmanaged<Work>.fromOpaque(argument).takeRetainedValue()
+                work.body(work.index)
+                return nil
+            }, work.toOpaque())
         if status == 0 { threads.append(thread) } else { work.release() }
     }
     for thread in threads { pthread_join(thread, nil) }

@@ -24,7 +24,8 @@ import Testing
             #expect(written.count == RecoveryKey.textSize && RecoveryKey.textSize == 44)
             let plain = String(decoding: written, as: UTF8.self)
             for typed in [
-                plain, plain.lowercased(), plain.replacing("-", with: " "), plain.replacing("-", with: ""), plain + "\n",
+                plain, plain.lowercased(), plain.replacing("-", with: " "), plain.replacing("-", with: ""),
+                plain + "\n",
                 plain.replacing("0", with: "o").replacing("1", with: "l"),
             ] {
                 #expect(try RecoveryKey(text: secret(typed)).seed.equals(key.seed), "\(typed.count)")
@@ -45,7 +46,10 @@ import Testing
         }
         // The check has 20 bits: of 1,116 errors one gets through in a thousand runs.
         #expect(accepted <= 1)
-        for typed in ["", "x", String(repeating: "0", count: 36), "U" + String(decoding: written.dropFirst(), as: UTF8.self), String(repeating: "A", count: 300)] {
+        for typed in [
+            "", "x", String(repeating: "0", count: 36), "U" + String(decoding: written.dropFirst(), as: UTF8.self),
+            String(repeating: "A", count: 300),
+        ] {
             guard !typed.isEmpty else { continue }
             #expect(code { try RecoveryKey(text: secret(typed)) } == .wrongPasscode)
         }
@@ -68,13 +72,16 @@ import Testing
         records += try ProtectionClass.allCases.map { try keybag.makeFileKey(for: $0, flags: []).record }
         let capsule = try RecoveryCapsule(decoding: try fixture.file("recovery-capsule"))
         #expect(capsule.names.count == 14)
-        #expect(Set(capsule.names.map(\.keyClass)) == [
-            .fileComplete, .fileCompleteUnlessOpen, .fileUntilFirstUnlock, .fileNone, .keychainUnlocked,
-            .keychainFirstUnlock, .keychainAlways,
-        ])
+        #expect(
+            Set(capsule.names.map(\.keyClass)) == [
+                .fileComplete, .fileCompleteUnlessOpen, .fileUntilFirstUnlock, .fileNone, .keychainUnlocked,
+                .keychainFirstUnlock, .keychainAlways,
+            ])
         let recovered = try Keybag.recover(capsule: capsule.encoded, recoveryKey: recoveryKey)
         for record in records { _ = try recovered.unwrap(record) }
-        #expect(code { try Keybag.recover(capsule: capsule.encoded, recoveryKey: try RecoveryKey.generate()) } == .wrongPasscode)
+        #expect(
+            code { try Keybag.recover(capsule: capsule.encoded, recoveryKey: try RecoveryKey.generate()) }
+                == .wrongPasscode)
     }
 
     @Test func everyCutAndEveryChangedByteOfACapsuleIsFound() throws {
@@ -82,12 +89,16 @@ import Testing
         let (fixture, _) = try made(recoveryKey)
         let good = try fixture.file("recovery-capsule")
         for length in 0..<good.count {
-            #expect(code { try Keybag.recover(capsule: Array(good.prefix(length)), recoveryKey: recoveryKey) } == .damaged(.capsule), "cut at \(length)")
+            #expect(
+                code { try Keybag.recover(capsule: Array(good.prefix(length)), recoveryKey: recoveryKey) }
+                    == .damaged(.capsule), "cut at \(length)")
         }
         for index in good.indices {
             var bytes = good
             bytes[index] ^= UInt8(1 << (index % 8))
-            #expect(code { try Keybag.recover(capsule: bytes, recoveryKey: recoveryKey) } == .damaged(.capsule), "byte \(index)")
+            #expect(
+                code { try Keybag.recover(capsule: bytes, recoveryKey: recoveryKey) } == .damaged(.capsule),
+                "byte \(index)")
         }
         #expect(code { try Keybag.recover(capsule: good + [0], recoveryKey: recoveryKey) } == .damaged(.capsule))
     }
@@ -124,7 +135,8 @@ import Testing
         let local = keybag.newestGeneration(of: .keychainUnlockedThisDevice)
         let other = try KeybagFixture()
         let recovered = try Keybag.recover(capsule: capsule, recoveryKey: recoveryKey)
-        let installed = try recovered.install(in: other.home, passcode: secret("there"), cost: Self.cost, clock: other.clock)
+        let installed = try recovered.install(
+            in: other.home, passcode: secret("there"), cost: Self.cost, clock: other.clock)
         #expect(installed.keybagIdentifier == keybag.keybagIdentifier)
         #expect(installed.lockState == .unlocked && installed.hasPasscode && installed.hasRecoveryKey)
         let lease = try installed.unwrap(record), original = try keybag.unwrap(record)
@@ -203,7 +215,8 @@ import Testing
         #expect(keybag.recoveryCapsulePlaces() == places)
         let before = try fixture.directory.read("tree/.candado-recovery")
         #expect(try before == fixture.file("recovery-capsule"))
-        try LinuxSystemCalls.shared.unlink(fixture.directory.path.appending("gone/.candado-recovery"), in: currentDirectory)
+        try LinuxSystemCalls.shared.unlink(
+            fixture.directory.path.appending("gone/.candado-recovery"), in: currentDirectory)
         try LinuxSystemCalls.shared.removeDirectory(fixture.directory.path.appending("gone"), in: currentDirectory)
         try keybag.rotate([.fileComplete])
         let after = try fixture.directory.read("tree/.candado-recovery")
@@ -252,13 +265,33 @@ import Testing
         #expect(code { try keybag.rotate([.fileNone]) } == .locked(nil))
     }
 
+    /// Both copies are on the disk before a file is wrapped, whoever wrote them; reading never waits for a disk.
+    @Test func namesAreSynchronisedOnceBeforeTheFirstWrap() throws {
+        let fixture = try KeybagFixture()
+        let record = try fixture.create(passcode: nil).makeFileKey(for: .none, flags: []).record
+        let calls = FailingCalls(plan: .only(1)) { $0.operation == .synchronize }
+        let keybag = try fixture.open(system: calls.system)
+        _ = try keybag.unwrap(record)
+        #expect(calls.count == 0)
+        #expect(code { try keybag.makeFileKey(for: .none, flags: []) } == .system(EIO))
+        _ = try keybag.makeFileKey(for: .none, flags: [])
+        _ = try keybag.rewrap(record, to: .complete, flags: [])
+        #expect(calls.count == 2)
+        try fixture.open().rotate([.fileNone])
+        try keybag.refresh()
+        #expect(try keybag.makeFileKey(for: .none, flags: []).record.generation == 1)
+        #expect(calls.count == 3)
+    }
+
     @Test func aGenerationThatNobodyHasIsDamage() throws {
         let fixture = try KeybagFixture()
         let keybag = try fixture.create()
         for protectionClass in ProtectionClass.allCases {
             let record = try keybag.makeFileKey(for: protectionClass, flags: []).record
-            let other = try #require(KeyRecord(
-                protectionClass: protectionClass, flags: [], generation: 9, keybag: record.keybag, wrap: record.wrap))
+            let other = try #require(
+                KeyRecord(
+                    protectionClass: protectionClass, flags: [], generation: 9, keybag: record.keybag, wrap: record.wrap
+                ))
             #expect(code { try keybag.unwrap(other) } == .damaged(.unwrap))
         }
     }

@@ -19,7 +19,8 @@ struct FilesFixture {
     init(_ place: TemporaryDirectory.Place = .memory) throws {
         directory = try TemporaryDirectory(place)
         keybag = try Keybag.create(
-            in: KeybagHome(directory: directory.appending("home")), passcode: try Self.secretPasscode(), recoveryKey: nil,
+            in: KeybagHome(directory: directory.appending("home")), passcode: try Self.secretPasscode(),
+            recoveryKey: nil,
             cost: .explicit(Scrypt.Cost(logN: 1, r: 1, p: 1)), clock: clock)
         try directory.makeDirectory("files")
     }
@@ -70,7 +71,9 @@ extension ProtectedFile {
         return content
     }
 
-    func write(_ bytes: [UInt8], at offset: Int) throws { try bytes.withUnsafeBytes { try write($0, at: UInt64(offset)) } }
+    func write(_ bytes: [UInt8], at offset: Int) throws {
+        try bytes.withUnsafeBytes { try write($0, at: UInt64(offset)) }
+    }
 
     func read(_ count: Int, at offset: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)

@@ -43,7 +43,9 @@ public enum ClassKeyServiceSuite {
                 if allowed {
                     lines.append("\(what): \(error), but must work")
                 } else if case .locked(let named) = error.code {
-                    expect(lockedClass == nil || named == nil || named == lockedClass, "\(what): locked names \(String(describing: named))")
+                    expect(
+                        lockedClass == nil || named == nil || named == lockedClass,
+                        "\(what): locked names \(String(describing: named))")
                 } else {
                     lines.append("\(what): \(error), but must be refused as locked")
                 }
@@ -98,8 +100,10 @@ public enum ClassKeyServiceSuite {
                 () throws(ProtectionError) in try service.makeFileKey(for: protectionClass, flags: [])
             }
             if let made {
-                findings.expect(made.record.protectionClass == protectionClass, "\(cell): the record names another class")
-                findings.expect(made.record.keybag == service.keybagIdentifier, "\(cell): the record names another keybag")
+                findings.expect(
+                    made.record.protectionClass == protectionClass, "\(cell): the record names another class")
+                findings.expect(
+                    made.record.keybag == service.keybagIdentifier, "\(cell): the record names another keybag")
                 findings.expect(made.lease.protectionClass == protectionClass, "\(cell): the lease names another class")
             }
             guard let file = files[protectionClass] else { continue }
@@ -118,7 +122,8 @@ public enum ClassKeyServiceSuite {
                     try service.rewrap(file.record, to: targetClass, flags: flags)
                 }
                 guard let record else { continue }
-                findings.expect(record.protectionClass == targetClass && record.flags == flags, "\(change): wrong record")
+                findings.expect(
+                    record.protectionClass == targetClass && record.flags == flags, "\(change): wrong record")
                 if canOpen(state)[target], let lease = try? service.unwrap(record), let opened {
                     findings.expect(try same(lease, opened), "\(change): the file key changed")
                 }
@@ -179,7 +184,8 @@ public enum ClassKeyServiceSuite {
                 bytes[index] ^= 1
                 guard let changed = try? KeyRecord(decoding: bytes) else { continue }
                 findings.expect(
-                    code(changed) == .damaged(.unwrap), "\(name): byte \(index) changed: \(String(describing: code(changed)))")
+                    code(changed) == .damaged(.unwrap),
+                    "\(name): byte \(index) changed: \(String(describing: code(changed)))")
             }
             if let other {
                 let foreign = KeyRecord(
@@ -205,7 +211,8 @@ public enum ClassKeyServiceSuite {
     /// Throws what the lease throws.
     private static func use(_ lease: any FileKeyLease) throws(ProtectionError) {
         do {
-            try lease.withKey { key in if key.bytes.isAllZero { throw ProtectionError(.cryptography, "a key of zeros") } }
+            try lease.withKey { key in if key.bytes.isAllZero { throw ProtectionError(.cryptography, "a key of zeros") }
+            }
         } catch {
             throw (error as? ProtectionError) ?? ProtectionError(.cryptography, "\(error)")
         }

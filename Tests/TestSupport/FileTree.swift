@@ -100,7 +100,10 @@ public struct FileTree: Sendable {
         hasher.combine(node.isDirectory)
         hasher.combine(node.permissions)
         hasher.combine(node.bytes.count)
-        node.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        node.forEachWrittenBlock { offset, block in
+            hasher.combine(offset)
+            hasher.combine(bytes: block)
+        }
         for (name, value) in node.attributes.sorted(by: { $0.key < $1.key }) {
             hasher.combine(name)
             hasher.combine(value)
@@ -133,10 +136,35 @@ public struct FileTree: Sendable {
         made[number] = path
         let options: OpenOptions = node.isDirectory ? [.read, .directory] : [.read, .write, .create, .exclusive]
         let opened = try system.openFile(path, options)
-        if !node.isDirectory { try node.bytes.withUnsafeBytes { try system.writeFully(opened.number, $0, at: 0) } }
+        if !node.isDirectory {
+            try node.forEachWrittenBlock { offset, block in
+                try system.writeFully(opened.number, block, at: Int64(offset))
+            }
+            try system.truncate(opened.number, to: Int64(node.bytes.count))
+        }
         for (name, value) in node.attributes {
             try system.setAttribute(name, of: opened.number, to: value, replacing: .allowed)
         }
         try system.changePermissions(opened.number, to: node.permissions)
+    }
+}
+
+extension FileTree.Node {
+    private static let blockSize = 4096
+    private static let zeros = [UInt8](repeating: 0, count: blockSize)
+
+    /// Hands over the blocks that hold anything but zeros: room that nobody wrote to costs no time and no memory.
+    func forEachWrittenBlock(_ body: (Int, UnsafeRawBufferPointer) throws -> Void) rethrows {
+        try bytes.withUnsafeBytes { bytes in
+            try Self.zeros.withUnsafeBytes { zeros in
+                guard let zero = zeros.baseAddress else { return }
+                for offset in stride(from: 0, to: bytes.count, by: Self.blockSize) {
+                    let end = min(offset + Self.blockSize, bytes.count)
+                    let block = UnsafeRawBufferPointer(rebasing: bytes[offset..<end])
+                    guard let start = block.baseAddress, memcmp(start, zero, block.count) != 0 else { continue }
+                    try body(offset, block)
+                }
+            }
+        }
     }
 }

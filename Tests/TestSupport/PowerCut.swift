@@ -73,6 +73,8 @@ public struct PowerCut: Sendable {
         public var models: [CrashModel]
         /// Violations to describe in full.
         public var describedViolations: Int
+        /// Prints nothing: for simulations inside another one, which counts them.
+        public var isQuiet = false
 
         /// `$CANDADO_CRASH_IMAGES` sets the number for long runs; it is 64 else.
         public init(
@@ -146,7 +148,7 @@ public struct PowerCut: Sendable {
                 }
             }
         }
-        Self.say("power cut: \(name): \(report.imageCount) images of \(operations.count) operations")
+        if !limits.isQuiet { Self.say("power cut: \(name): \(report.imageCount) images of \(operations.count) operations") }
         return report
     }
 

@@ -41,27 +41,35 @@ enum EachFileCommands {
                 }
             }
         }
-        for operand in operands {
-            let path = operand.path
-            guard isRecursive else {
-                try context.checkInterrupt()
-                try change(path, isOperand: true)
-                continue
-            }
-            let walk = TreeWalk(
-                crossesFileSystems: context.invocation.has(.crossFileSystems), excluded: session.protection.ownFiles(),
-                system: context.system, isCancelled: { Interrupts.isRequested })
-            try walk.run(path) { path, result in
-                switch result {
-                case .success(let visit):
-                    switch visit.status.kind {
-                    case .regular: try change(path, isOperand: path == operand.path)
-                    case .directory: if visitsDirectories { try change(path, isOperand: true) }
-                    case .symbolicLink, .special: break
+        do {
+            for operand in operands {
+                let path = operand.path
+                guard isRecursive else {
+                    try context.checkInterrupt()
+                    try change(path, isOperand: true)
+                    continue
+                }
+                let walk = TreeWalk(
+                    crossesFileSystems: context.invocation.has(.crossFileSystems),
+                    excluded: session.protection.ownFiles(),
+                    system: context.system, isCancelled: { Interrupts.isRequested })
+                try walk.run(path) { path, result in
+                    switch result {
+                    case .success(let visit):
+                        switch visit.status.kind {
+                        case .regular: try change(path, isOperand: path == operand.path)
+                        case .directory: if visitsDirectories { try change(path, isOperand: true) }
+                        case .symbolicLink, .special: break
+                        }
+                    case .failure(let error): collector.add(FileOutcome(path: path, kind: .failed(error)))
                     }
-                case .failure(let error): collector.add(FileOutcome(path: path, kind: .failed(error)))
                 }
             }
+        } catch {
+            // Whatever ended it, what was done is said.
+            session.showWarnings()
+            _ = collector.finish()
+            throw error
         }
         session.showWarnings()
         return collector.finish()

@@ -12,7 +12,9 @@ extension FilePath {
         }
         if isPlain { return String(decoding: bytes, as: UTF8.self) }
         let quoted = self.quoted
-        guard let text, bytes.first != UInt8(ascii: "'"), quoted.dropFirst().dropLast() == text else { return quoted }
+        guard let text, !bytes.isEmpty, bytes.first != UInt8(ascii: "'"), quoted.dropFirst().dropLast() == text else {
+            return quoted
+        }
         return text
     }
 }
