@@ -157,10 +157,11 @@ public final class FileProtection: Sendable {
     ) throws(ProtectionError) {
         var options = options
         options.excluded.formUnion(ownFiles())
-        if case .protect = conversion, options.recursive, isDirectory(path) {
+        let tree = TreeConversion(files, conversion, options: options, isCancelled: isCancelled, report: report)
+        if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {
             _ = try keybag.placeRecoveryCapsule(in: path)
         }
-        try TreeConversion(files, conversion, options: options, isCancelled: isCancelled, report: report).run(path)
+        try tree.run(path)
     }
 
     private func isDirectory(_ path: FilePath) -> Bool {

@@ -119,11 +119,15 @@ final class PendingConversion {
     }
 
     /// Gives the new form the file's name, once it is durable. Throws `busy` when anybody wrote to the old one.
+    ///
+    /// The two change places, so that the old file is still there for a last look: somebody who opened it for writing
+    /// between the look before and the change of names waits for the lease, and gets the file back.
     func publish(_ system: any SystemCalls) throws {
         try old.checkUntouched(name, in: directory.number)
-        guard let staged = staged.take() else { return }
+        guard var staged = staged.take() else { return }
         try Self.guardTemporaryName(of: staged.descriptor.number, system)
-        try staged.publish(as: name, replacing: .allowed)
+        try old.guardTemporaryName()
+        try staged.exchange(with: name) { try old.checkUnwritten() }
     }
 }
 
@@ -169,20 +173,38 @@ final class OldContent: Sendable {
         try system.setTimes(target, access: status.accessTime, modification: status.modificationTime)
     }
 
-    /// Throws `busy` when the old file is not what was read.
-    func checkUntouched(_ name: FilePath, in directory: Int32) throws {
+    /// The old file has the temporary name for a moment: those who clean up must leave it alone as well.
+    func guardTemporaryName() throws {
+        do throws(SystemError) {
+            _ = try system.lock(descriptor.number, .shared, start: ContainerLock.changeByte, count: 1, wait: false)
+        } catch let error where ErrorNumber.withoutLocks.contains(error.errorNumber) {
+            return
+        }
+    }
+
+    /// Throws `busy` when somebody wrote to the old file or waits to do so.
+    @discardableResult
+    func checkUnwritten() throws -> FileStatus {
         if hasLease, try system.leaseState(descriptor.number) == .broken {
             throw ProtectionError(.busy, "somebody wants to write to the file")
         }
         let now = try system.status(descriptor.number)
+        guard now.size == status.size, now.modificationTime == status.modificationTime else {
+            throw ProtectionError(.busy, "the file was changed by somebody else meanwhile")
+        }
+        return now
+    }
+
+    /// Throws `busy` when the old file is not what was read, or not what the name stands for.
+    func checkUntouched(_ name: FilePath, in directory: Int32) throws {
+        let now = try checkUnwritten()
         let named: FileStatus
         do throws(SystemError) {
             named = try system.status(of: name, in: directory, followLinks: false)
         } catch {
             throw ProtectionError(.busy, "the file was taken away meanwhile", cause: error)
         }
-        guard now.size == status.size, now.modificationTime == status.modificationTime,
-            now.changeTime == status.changeTime, named.device == status.device, named.inode == status.inode
+        guard now.changeTime == status.changeTime, named.device == status.device, named.inode == status.inode
         else { throw ProtectionError(.busy, "the file was changed by somebody else meanwhile") }
     }
 }
@@ -190,10 +212,14 @@ final class OldContent: Sendable {
 /// An open directory that several conversions share.
 final class DirectoryHandle: Sendable {
     let descriptor: Descriptor
+    let progress: DirectoryProgress
     private let foundClass = Mutex<ProtectionClass??>(nil)
     var number: Int32 { descriptor.number }
 
-    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    init(_ descriptor: consuming Descriptor, progress: DirectoryProgress = DirectoryProgress(nil)) {
+        self.descriptor = descriptor
+        self.progress = progress
+    }
 
     /// The class of new files here: the directory's, else the keybag's default. Read once.
     func protectionClass(_ files: ProtectedFileSystem) throws -> ProtectionClass {
@@ -201,5 +227,27 @@ final class DirectoryHandle: Sendable {
         let found = try StoredRecord.directoryClass(of: number, files.system)
         foundClass.withLock { $0 = .some(found) }
         return found ?? files.keys.defaultClass
+    }
+}
+
+/// Whether anything went wrong below a directory. Outlives the open directory.
+final class DirectoryProgress: Sendable {
+    private let parent: DirectoryProgress?
+    private let failed = Atomic<Bool>(false)
+
+    init(_ parent: DirectoryProgress?) { self.parent = parent }
+
+    /// True for the directory that the walk began with.
+    var isRoot: Bool { parent == nil }
+
+    var hasFailed: Bool { failed.load(ordering: .relaxed) }
+
+    /// Something went wrong here, and so for all directories above.
+    func fail() {
+        var place: DirectoryProgress? = self
+        while let here = place {
+            here.failed.store(true, ordering: .relaxed)
+            place = here.parent
+        }
     }
 }
