@@ -188,7 +188,7 @@ import Testing
             observe: { call, _ in
                 switch call.operation {
                 case .writeAt: events.withLock { $0.append(("write", device(call.descriptor))) }
-                case .synchronizeFileSystem: events.withLock { $0.append(("sync", device(call.descriptor))) }
+                case .synchronizeFileSystem, .synchronize: events.withLock { $0.append(("sync", device(call.descriptor))) }
                 case .rename: events.withLock { $0.append(("rename", device(call.directory))) }
                 default: break
                 }
