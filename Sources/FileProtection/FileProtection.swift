@@ -159,6 +159,7 @@ public final class FileProtection: Sendable {
     ) throws(ProtectionError) {
         var options = options
         options.excluded.formUnion(files.excluded)
+        options.homeMarks = KeybagHome.marks
         let tree = TreeConversion(
             files, conversion, options: options, isCancelled: isCancelled, progress: progress, report: report)
         if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {

@@ -37,6 +37,9 @@ public struct TreeConversion: Sendable {
         public var marksDirectories = true
         /// Never touched, nor what lies below: Candado's own home and state, by device and inode.
         public var excluded: Set<FileIdentity> = []
+        /// Names by which the home or state of any keybag is known: a directory that holds all names of a set is left
+        /// out. Its owner could never open that keybag again.
+        public var homeMarks: [Set<FilePath>] = []
 
         public init() {}
     }

@@ -73,6 +73,11 @@ final class TreeWalk {
             let handle = try open(name, in: directory, progress)
             let status = try system.status(handle.number)
             let entries = try system.entries(handle.number)
+            if isHome(entries) {
+                let result: ConversionOutcome.Result =
+                    parent == nil ? .failed(TreeConversion.isOwnHome) : .skipped("the home of a keybag")
+                return conversion.report(path, result)
+            }
             try mark(handle, status.device)
             frames.append(
                 Frame(
@@ -84,6 +89,14 @@ final class TreeWalk {
         }
         let far = frames.count - 1 - Self.openDirectories
         if far >= 0 { frames[far].handle = nil }
+    }
+
+    private func isHome(_ entries: [DirectoryEntry]) -> Bool {
+        let marks = conversion.options.homeMarks
+        guard !marks.isEmpty else { return false }
+        let known = marks.reduce(into: Set<FilePath>()) { $0.formUnion($1) }
+        let present = Set(entries.lazy.map(\.name).filter(known.contains))
+        return marks.contains { $0.isSubset(of: present) }
     }
 
     /// Where descriptors have run out, the batch gives its own back first.
