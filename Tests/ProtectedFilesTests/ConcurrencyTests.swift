@@ -42,7 +42,9 @@ import Testing
             for index in 0..<count {
                 let number = try stamp(bytes[(index * 4096)..<((index + 1) * 4096)])
                 guard number >= seen[first + index] else {
-                    throw Broken(description: "read \(read): chunk \(first + index) went from \(seen[first + index]) to \(number)")
+                    throw Broken(
+                        description:
+                            "read \(read): chunk \(first + index) went from \(seen[first + index]) to \(number)")
                 }
                 seen[first + index] = number
             }
@@ -132,7 +134,9 @@ import Testing
                 worker.ask()
                 try worker.awaitAnswer()
                 step()
-                if try reader.allContent() != states.last { throw Broken(description: "an acknowledged step is not seen") }
+                if try reader.allContent() != states.last {
+                    throw Broken(description: "an acknowledged step is not seen")
+                }
             }
             // More steps than it can do before the signal comes, on some machines.
             let burst = 1 + round % 5
@@ -181,7 +185,11 @@ import Testing
                 if call.offset == 768 {
                     // Both slots change between the two halves of the read.
                     isArmed.withLock { $0 = false }
-                    if code({ try append(); try append() }) != nil { throw call.failure(ErrorNumber.inputOutput) }
+                    if code({
+                        try append(); try append()
+                    }) != nil {
+                        throw call.failure(ErrorNumber.inputOutput)
+                    }
                 }
                 return .proceed
             })

@@ -188,7 +188,8 @@ import Testing
             observe: { call, _ in
                 switch call.operation {
                 case .writeAt: events.withLock { $0.append(("write", device(call.descriptor))) }
-                case .synchronizeFileSystem, .synchronize: events.withLock { $0.append(("sync", device(call.descriptor))) }
+                case .synchronizeFileSystem, .synchronize:
+                    events.withLock { $0.append(("sync", device(call.descriptor))) }
                 case .rename: events.withLock { $0.append(("rename", device(call.directory))) }
                 default: break
                 }
@@ -201,7 +202,10 @@ import Testing
         ) { outcome in
             if case .failed(let error) = outcome.result { Issue.record("\(error)") }
         }.run(image.path)
-        let devices = Set(try roots.map { try LinuxSystemCalls.shared.status(of: $0, in: currentDirectory, followLinks: false).device })
+        let devices = Set(
+            try roots.map {
+                try LinuxSystemCalls.shared.status(of: $0, in: currentDirectory, followLinks: false).device
+            })
         #expect(devices.count == roots.count)
         for device in devices {
             let own = events.withLock { $0 }.filter { $0.device == device }.map(\.what)
@@ -289,7 +293,8 @@ import Testing
         var number = 0
         for size in [1000, 100, 10, 1] {
             while (try? LinuxSystemCalls.shared.setAttribute(
-                "user.filler\(number)", of: descriptor, to: [UInt8](repeating: 1, count: size), replacing: .allowed)) != nil
+                "user.filler\(number)", of: descriptor, to: [UInt8](repeating: 1, count: size), replacing: .allowed))
+                != nil
             { number += 1 }
         }
     }
