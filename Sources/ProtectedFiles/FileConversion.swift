@@ -53,7 +53,8 @@ final class PendingConversion {
         try ProtectedFileSystem.requireRegular(status)
         guard status.linkCount == 1 else {
             throw ProtectionError(
-                .unsupported, "the file has \(status.linkCount) hard links; converting it would part them")
+                .unsupported, "the file has \(status.linkCount) hard links; converting it would part them",
+                reason: .hardLinks)
         }
         switch conversion {
         case .protect(let requested):

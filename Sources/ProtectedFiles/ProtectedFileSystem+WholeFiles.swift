@@ -85,7 +85,8 @@ final class OldFile: Sendable {
         let status = try files.system.status(descriptor.number)
         guard status.linkCount == 1 else {
             throw ProtectionError(
-                .unsupported, "the file has \(status.linkCount) hard links; replacing it would part them")
+                .unsupported, "the file has \(status.linkCount) hard links; replacing it would part them",
+                reason: .hardLinks)
         }
         // A trial of the key: what is locked, damaged or foreign must stay.
         let number = descriptor.number

@@ -14,10 +14,17 @@ public struct ConversionOutcome: Sendable {
         /// It was as asked already.
         case unchanged(ProtectionClass?)
         /// It is not for converting: a symbolic link, a device, another file system.
-        case skipped(String)
+        case skipped(SkipReason)
         /// It is as it was, and could not be converted.
         case failed(ProtectionError)
     }
+}
+
+/// Why something on the way is not for converting.
+public enum SkipReason: String, Sendable, Hashable, CaseIterable {
+    case symbolicLink = "a symbolic link"
+    case special = "a device, a socket or a pipe"
+    case otherFileSystem = "on another file system"
 }
 
 /// Converts files and trees in place: `docs/protect.md`.
@@ -84,7 +91,9 @@ public struct TreeConversion: Sendable {
             switch status.kind {
             case .directory:
                 guard options.recursive else {
-                    throw ProtectionError(.unsupported, "this is a directory, and recursion was not asked for")
+                    throw ProtectionError(
+                        .unsupported, "this is a directory, and recursion was not asked for",
+                        reason: .directory)
                 }
                 try visit(path, path, in: currentDirectory, status, device: status.device, &batch)
             default:
@@ -107,7 +116,7 @@ public struct TreeConversion: Sendable {
             return report(ConversionOutcome(path: path, result: .failed(Self.isOwnHome)))
         }
         if status.device != device, !options.crossesFileSystems {
-            return report(ConversionOutcome(path: path, result: .skipped("on another file system")))
+            return report(ConversionOutcome(path: path, result: .skipped(.otherFileSystem)))
         }
         let handle: DirectoryHandle
         let entries: [DirectoryEntry]
@@ -142,9 +151,9 @@ public struct TreeConversion: Sendable {
             return report(ConversionOutcome(path: path, result: .failed(Self.isOwnHome)))
         }
         switch status.kind {
-        case .symbolicLink: return report(ConversionOutcome(path: path, result: .skipped("a symbolic link")))
+        case .symbolicLink: return report(ConversionOutcome(path: path, result: .skipped(.symbolicLink)))
         case .special:
-            return report(ConversionOutcome(path: path, result: .skipped("a device, a socket or a pipe")))
+            return report(ConversionOutcome(path: path, result: .skipped(.special)))
         case .directory: return
         case .regular: break
         }
@@ -182,7 +191,8 @@ public struct TreeConversion: Sendable {
     }
 
     static let isOwnHome = ProtectionError(
-        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again")
+        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again",
+        reason: .ownHome)
 
     // MARK: - One batch
 

@@ -77,11 +77,19 @@ extension FileOutcome {
         case .changed(_, let to, _, _): self.init(path: path, kind: .changed, protectionClass: to)
         case .unchanged(let present): self.init(path: path, kind: .unchanged, protectionClass: present)
         case .skipped(let reason):
-            self.init(
-                path: path,
-                kind: isOperand ? .failed(ProtectionError(.unsupported, "not converted: \(reason)")) : .skipped(reason))
+            self.init(path: path, kind: isOperand ? .failed(Self.refusal(reason)) : .skipped(reason))
         case .failed(let error): self.init(path: path, kind: .failed(error))
         }
+    }
+
+    private static func refusal(_ reason: SkipReason) -> ProtectionError {
+        let why: ProtectionError.Unsupported? =
+            switch reason {
+            case .symbolicLink: .symbolicLink
+            case .special: .notRegular
+            case .otherFileSystem: nil
+            }
+        return ProtectionError(.unsupported, "not converted: \(reason.rawValue)", reason: why)
     }
 }
 
