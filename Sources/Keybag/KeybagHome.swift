@@ -67,6 +67,9 @@ public struct KeybagHome: Hashable, Sendable {
         }
     }
 
+    /// Names by which anybody's home and state directory are known: all of a set lie in one directory.
+    public static let marks: [Set<FilePath>] = [["keybag.json", "keybag.lock"], Set(FileDeviceKeyStore.names)]
+
     /// The first copy of the keybag.
     public var keybag: FilePath { directory.appending("keybag.json") }
     /// The second copy of the keybag.

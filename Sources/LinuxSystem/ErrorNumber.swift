@@ -32,4 +32,6 @@ public enum ErrorNumber {
     public static let busy = EBUSY
     /// What range locks fail with where they do not work.
     public static let withoutLocks: Set<Int32> = [ENOLCK, EINVAL, EOPNOTSUPP, ENOSYS]
+    /// What opening fails with when this process, or the system, has too many files open.
+    public static let outOfDescriptors: Set<Int32> = [EMFILE, ENFILE]
 }

@@ -150,12 +150,16 @@ struct ContainerFile: ~Copyable {
     }
 
     /// Follows a change of class made through another handle. A handle of a class whose key outlives the lock keeps its
-    /// loan; one that has become class A gives it up, so that the lock rule holds for it too.
+    /// loan; one that has become class A gives it up, even when it gets no new one, so that the lock rule holds for it too.
     private mutating func adopt(_ record: KeyRecord) throws(ProtectionError) {
         do {
             lease = try service.unwrap(record)
         } catch {
-            guard case .locked = error.code, record.protectionClass != .complete else { throw error }
+            if record.protectionClass == .complete {
+                lease = EndedFileKeyLease()
+                throw error
+            }
+            guard case .locked = error.code else { throw error }
         }
         self.record = record
     }

@@ -79,7 +79,11 @@ struct ContainerHeader: Equatable {
         guard slot.count == ContainerGeometry.slotSize, Self.hasMagic(slot) else {
             throw ProtectionError(.damaged(.header), "the container has no header here")
         }
-        guard slot.number(at: 8, as: UInt16.self) == Self.version else {
+        let version = slot.number(at: 8, as: UInt16.self)
+        guard version > 0 else {
+            throw ProtectionError(.damaged(.header), "the container's header does not decode")
+        }
+        guard version == Self.version else {
             throw ProtectionError(.needsNewerVersion, "the container needs a newer version of candado")
         }
         guard slot.number(at: 12, as: UInt32.self) & ~Self.knownFeatures == 0 else {

@@ -12,7 +12,8 @@ extension ProtectionError {
         case let error as ProtectionError:
             mapped = error
         case let error as SystemError:
-            mapped = from(error)
+            // The path that was asked for says more than the name within its directory.
+            mapped = from(error).relocated(to: path ?? error.path)
         case let error as ContainerFile.Unsettled:
             mapped = error.reason
         case let error as CryptographyError:

@@ -69,34 +69,14 @@ extension ProtectedFileSystem {
 
     /// Copies the content into a new container with a new key, which takes the file's name.
     private func rekeyFile(_ path: FilePath, in directory: Int32, _ wanted: ProtectionClass) throws -> ClassChange {
-        let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
-        let name = path.lastComponent
-        guard let old = try OldFile.find(name, in: parent.number, self) else {
-            throw SystemError(call: "openat", errorNumber: ErrorNumber.noEntry, path: path)
-        }
-        guard let oldClass = old.protectionClass else {
-            throw ProtectionError(.notProtected, "the file is not protected")
-        }
-        let newKey = try keys.makeFileKey(for: wanted, flags: [])
-        let staged = try StagedFile(in: parent.number, system)
-        try stampRecord(newKey.record, staged.descriptor.number)
-        let source = try open(name, in: parent.number, for: .reading)
-        let position = Shared<UInt64>(0)
-        _ = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { buffer in
-            let offset = position.value.withLock { $0 }
-            let count = try source.read(into: buffer, at: offset)
-            position.value.withLock { $0 += UInt64(count) }
-            return count
-        }
-        try old.copyOwnership(to: staged.descriptor.number, system)
-        try system.setTimes(
-            staged.descriptor.number, access: old.status.accessTime, modification: old.status.modificationTime)
-        try system.synchronize(staged.descriptor.number, dataOnly: false)
-        try old.checkUnchanged(name, in: parent.number, system)
-        try PendingConversion.guardTemporaryName(of: staged.descriptor.number, system)
-        try staged.publish(as: name, replacing: .allowed)
+        let parent = DirectoryHandle(try system.openFile(path.parent, in: directory, [.read, .directory]))
+        guard
+            let pending = try PendingConversion.prepare(path.lastComponent, in: parent, .rekey(wanted), self)
+        else { return ClassChange(changed: false, from: wanted, to: wanted) }
+        try system.synchronize(pending.descriptor, dataOnly: false)
+        try pending.publish(system)
         try system.synchronize(parent.number, dataOnly: false)
-        return ClassChange(changed: true, from: oldClass, to: wanted)
+        return ClassChange(changed: true, from: pending.classBefore, to: wanted)
     }
 }
 

@@ -40,8 +40,10 @@ extension ProtectedFileSystem {
             if try !slotsAgree(descriptor.number, found) { mended.append(.header) }
             // While somebody has the file open for writing, that is how it looks in the middle of things.
             let isBeingWritten = try ContainerLock.somebodyWrites(descriptor.number, system)
+            let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: found.view.length))
+            let size = try system.status(descriptor.number).size
             if !isBeingWritten,
-                found.view.header.log != nil || found.view.header.syncedLength < found.view.length
+                found.view.header.log != nil || found.view.header.syncedLength < found.view.length || size > end
             {
                 mended.append(.interruptedWrite)
             }

@@ -11,11 +11,21 @@ public struct ProtectedFileSystem: Sendable {
     public let keys: any ClassKeyService
     /// How files are reached.
     public let system: any SystemCalls
+    /// Never written to or converted: Candado's own home and state, by device and inode.
+    public let excluded: Set<FileIdentity>
 
-    /// Joins the two.
-    public init(keys: any ClassKeyService, system: any SystemCalls = LinuxSystemCalls.shared) {
+    /// Joins them.
+    public init(
+        keys: any ClassKeyService, system: any SystemCalls = LinuxSystemCalls.shared, excluded: Set<FileIdentity> = []
+    ) {
         self.keys = keys
         self.system = system
+        self.excluded = excluded
+    }
+
+    /// Throws `unsupported` for a file of Candado's own home.
+    func requireForeign(_ status: FileStatus) throws(ProtectionError) {
+        if excluded.contains(FileIdentity(status)) { throw TreeConversion.isOwnHome }
     }
 
     /// What a handle is for.
@@ -52,7 +62,9 @@ public struct ProtectedFileSystem: Sendable {
     /// Opens a regular file without following a link and without waiting on a pipe.
     func openRegular(_ path: FilePath, in directory: Int32, _ options: OpenOptions) throws -> Descriptor {
         let descriptor = try openWithoutFollowing(path, in: directory, options)
-        try Self.requireRegular(try system.status(descriptor.number))
+        let status = try system.status(descriptor.number)
+        try Self.requireRegular(status)
+        if options.contains(.write) { try requireForeign(status) }
         return descriptor
     }
 

@@ -81,11 +81,11 @@ import Testing
         try fixture.files.write(content, to: fixture.path(CrashScript.name), class: .complete)
         let run = try CrashScript(fixture.keybag, in: fixture.directory.appending("files"), content: content)
         try run.run(script.steps)
-        let (report, inner) = try run.check(script.name, nestingEvery: Effort.share(13, long: 7))
+        let (report, inner) = try run.check(script.name, nestingEvery: Effort.share(29, long: 7))
         #expect(report.violationCount == 0, "\(script.steps) \(report)")
         if !script.name.hasPrefix("random") {
             #expect(report.imageCount > 20)
-            #expect(inner > 0)
+            #expect(inner > 0 || report.imageCount < 29)
         }
     }
 }
