@@ -212,8 +212,10 @@ struct TreeWalker: ~Copyable {
         }
     }
 
-    private static let isLink = ProtectionError(.unsupported, "this is a symbolic link, which is not followed", reason: .symbolicLink)
-    private static let isSpecial = ProtectionError(.unsupported, "neither a regular file nor a directory", reason: .notRegular)
+    private static let isLink = ProtectionError(
+        .unsupported, "this is a symbolic link, which is not followed", reason: .symbolicLink)
+    private static let isSpecial = ProtectionError(
+        .unsupported, "neither a regular file nor a directory", reason: .notRegular)
 
     /// The system's error as one of ours.
     static func failure(_ error: SystemError, _ path: FilePath) -> ProtectionError {

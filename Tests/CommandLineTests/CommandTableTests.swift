@@ -140,7 +140,7 @@ struct CommandTableTests {
         return CommandTable.commands.first { rest.starts(with: $0.name.words) }
     }
 
-    @Test("Whatever opens the keybag can find it damaged or too new, and whatever takes a passcode can be given a wrong one")
+    @Test("What opens the keybag can find it damaged or too new, and what takes a passcode can be given a wrong one")
     func statusesByKind() {
         for command in CommandTable.commands where !command.isHidden && command.name != .audit {
             #expect(command.allStatuses.contains(.damaged) && command.allStatuses.contains(.unsupported))

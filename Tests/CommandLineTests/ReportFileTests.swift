@@ -42,7 +42,7 @@ struct ReportFileTests {
         }
     }
 
-    @Test("A report that is given up leaves no name behind, also where files cannot be unnamed", arguments: [false, true])
+    @Test("A report that is given up leaves no name, also where files cannot be unnamed", arguments: [false, true])
     func givenUp(_ unnamed: Bool) throws {
         let directory = try TemporaryDirectory()
         let failing = FailingCalls(plan: unnamed ? .none : .from(1), errorNumber: EOPNOTSUPP) {
@@ -66,7 +66,8 @@ struct ReportFileTests {
         ] as [([FilePath], Int32?, Bool)] {
             let directory = try TemporaryDirectory()
             let home = KeybagHome(directory: directory.path)
-            #expect(home.keybag.lastComponent == "keybag.json" && home.keybagBackup.lastComponent == "keybag.backup.json")
+            #expect(home.keybag.lastComponent == "keybag.json")
+            #expect(home.keybagBackup.lastComponent == "keybag.backup.json")
             try directory.write([1], to: "recovery")
             for name in present { try directory.write([1], to: name) }
             let failing = FailingCalls(plan: errorNumber == nil ? .none : .from(1), errorNumber: errorNumber ?? 0) {
