@@ -14,7 +14,7 @@ public struct ConversionOutcome: Sendable {
         /// It was as asked already.
         case unchanged(ProtectionClass?)
         /// It is not for converting: a symbolic link, a device, another file system, or gone since it was listed.
-        case skipped(String)
+        case skipped(SkipReason)
         /// It is as it was, and could not be converted.
         case failed(ProtectionError)
     }
@@ -82,7 +82,8 @@ public struct TreeConversion: Sendable {
                 switch status.kind {
                 case .directory:
                     guard options.recursive else {
-                        throw ProtectionError(.unsupported, "this is a directory, and recursion was not asked for")
+                        throw ProtectionError(
+                            .unsupported, "this is a directory, and recursion was not asked for", reason: .directory)
                     }
                     try TreeWalk(self, batch, device: status.device).run(path)
                 default:
@@ -130,8 +131,8 @@ public struct TreeConversion: Sendable {
     ) throws {
         if options.excluded.contains(FileIdentity(status)) { return report(path, .failed(Self.isOwnHome)) }
         switch status.kind {
-        case .symbolicLink: return report(path, .skipped("a symbolic link"))
-        case .special: return report(path, .skipped("a device, a socket or a pipe"))
+        case .symbolicLink: return report(path, .skipped(.symbolicLink))
+        case .special: return report(path, .skipped(.special))
         case .directory: return
         case .regular: break
         }
@@ -141,11 +142,11 @@ public struct TreeConversion: Sendable {
                 return report(path, .failed(error))
             }
             // At the root of the tree it was put by us a moment ago; anywhere else somebody may wonder.
-            if !directory.progress.isRoot { report(path, .skipped("a recovery capsule, which stays plain")) }
+            if !directory.progress.isRoot { report(path, .skipped(.recoveryCapsule)) }
             return
         }
         if StagedFile.isTemporaryName(name), !isOperand, status.linkCount == 1, removeLeftover(name, directory) {
-            return report(path, .skipped("what an interrupted change had left, and is removed now"))
+            return report(path, .skipped(.leftover))
         }
         try batch.add(
             ConversionBatch.File(
@@ -169,7 +170,8 @@ public struct TreeConversion: Sendable {
     }
 
     static let isOwnHome = ProtectionError(
-        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again")
+        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again",
+        reason: .ownHome)
 }
 
 /// One file of one file system, whatever its names.
