@@ -43,8 +43,6 @@ public struct TreeConversion: Sendable {
     static let filesPerBatch = 256
     /// Bytes that wait for one sync at most: the second copy that is ever needed.
     static let bytesPerBatch: Int64 = 256 << 20
-    /// The name of the recovery capsule at the root of a tree; it stays plain.
-    public static let capsuleName: FilePath = ".candado-recovery"
 
     let files: ProtectedFileSystem
     let conversion: Conversion
@@ -148,7 +146,7 @@ public struct TreeConversion: Sendable {
         case .directory: return
         case .regular: break
         }
-        if name == Self.capsuleName { return }
+        if name == RecoveryCapsuleFile.name { return }
         if StagedFile.isTemporaryName(name), removeLeftover(name, directory) { return }
         batch.append(Task(name: name, directory: directory, path: path, size: status.size))
         let bytes = batch.reduce(0) { $0 + $1.size }
