@@ -25,9 +25,13 @@ public enum ErrorNumber {
     public static let crossDevice = EXDEV
     public static let badMessage = EBADMSG
     public static let requiredKeyNotAvailable = ENOKEY
+    public static let keyRejected = EKEYREJECTED
+    public static let noAttribute = ENODATA
     public static let cancelled = ECANCELED
     public static let noMemory = ENOMEM
     public static let busy = EBUSY
     /// What range locks fail with where they do not work.
     public static let withoutLocks: Set<Int32> = [ENOLCK, EINVAL, EOPNOTSUPP, ENOSYS]
+    /// What opening fails with when this process, or the system, has too many files open.
+    public static let outOfDescriptors: Set<Int32> = [EMFILE, ENFILE]
 }

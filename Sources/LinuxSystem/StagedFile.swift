@@ -51,15 +51,7 @@ public struct StagedFile: ~Copyable, Sendable {
                 return
             }
             // A link never replaces a name: it takes a temporary one, and a rename.
-            let fresh = try Self.makeTemporaryName(system)
-            // Before the call, for a link that is made though reported as failed: deinit then removes it.
-            temporaryName = fresh
-            do {
-                try system.link(descriptor.number, to: fresh, in: directory)
-            } catch {
-                if error.errorNumber == EEXIST { temporaryName = nil }
-                throw error
-            }
+            let fresh = try takeTemporaryName()
             try system.rename(fresh, in: directory, to: name, in: directory, replacing: .allowed)
             temporaryName = nil
             return
@@ -76,9 +68,64 @@ public struct StagedFile: ~Copyable, Sendable {
         temporaryName = nil
     }
 
+    /// Takes the place of the file `name`, which gets the temporary name meanwhile, and removes that file when `check`
+    /// finds nothing wrong. When `check` throws, the old file has its name again. What outlives a power cut is as with
+    /// ``publish(as:replacing:)``; it may leave the old file under the temporary name.
+    ///
+    /// Where a file system cannot exchange names, `check` runs before an ordinary replacement.
+    public mutating func exchange(with name: FilePath, _ check: () throws -> Void) throws {
+        let temporary: FilePath
+        if let temporaryName { temporary = temporaryName } else { temporary = try takeTemporaryName() }
+        guard try swapNames(temporary, name) else {
+            try check()
+            try system.rename(temporary, in: directory, to: name, in: directory, replacing: .allowed)
+            temporaryName = nil
+            return
+        }
+        // From here on the temporary name is the old file's, and only removed on purpose.
+        temporaryName = nil
+        let system = self.system
+        let directory = self.directory
+        let outcome = Result {
+            try check()
+            try system.unlink(temporary, in: directory)
+        }
+        if case .failure(let error) = outcome {
+            try system.rename(temporary, in: directory, to: name, in: directory, replacing: .required)
+            temporaryName = temporary
+            throw error
+        }
+    }
+
+    /// False where the file system cannot exchange names.
+    private func swapNames(_ first: FilePath, _ second: FilePath) throws(SystemError) -> Bool {
+        do {
+            try system.rename(first, in: directory, to: second, in: directory, replacing: .required)
+            return true
+        } catch let error where [EINVAL, ENOSYS, EOPNOTSUPP].contains(error.errorNumber) {
+            return false
+        }
+    }
+
+    /// Links an unnamed file to a fresh temporary name.
+    private mutating func takeTemporaryName() throws(SystemError) -> FilePath {
+        let fresh = try Self.makeTemporaryName(system)
+        // Before the call, for a link that is made though reported as failed: deinit then removes it.
+        temporaryName = fresh
+        do {
+            try system.link(descriptor.number, to: fresh, in: directory)
+        } catch {
+            if error.errorNumber == EEXIST { temporaryName = nil }
+            throw error
+        }
+        return fresh
+    }
+
     deinit {
         if let temporaryName { try? descriptor.system.unlink(temporaryName, in: directory) }
     }
+
+    private static let digits = Array("0123456789abcdef".utf8)
 
     /// What every temporary name begins with.
     public static let temporaryPrefix = Array(".candado-tmp-".utf8)
@@ -86,13 +133,13 @@ public struct StagedFile: ~Copyable, Sendable {
     /// Whether a name is one that a crash may have left behind.
     public static func isTemporaryName(_ name: FilePath) -> Bool {
         name.bytes.count == temporaryPrefix.count + 16 && name.bytes.starts(with: temporaryPrefix)
+            && name.bytes.dropFirst(temporaryPrefix.count).allSatisfy(Self.digits.contains)
     }
 
     /// 64 random bits: a clash is no case worth code, and `O_EXCL` and `linkat` fail on one.
     private static func makeTemporaryName(_ system: any SystemCalls) throws(SystemError) -> FilePath {
         var random: UInt64 = 0
         try withUnsafeMutableBytes(of: &random) { (buffer) throws(SystemError) in try system.random(into: buffer) }
-        let digits = Array("0123456789abcdef".utf8)
         let suffix = (0..<16).map { digits[Int((random >> (4 * UInt64($0))) & 15)] }
         return FilePath(unchecked: temporaryPrefix + suffix)
     }

@@ -198,6 +198,7 @@ struct ContainerFile: ~Copyable {
     /// `fdatasync`. After a failure this handle only reads, and the next one to open the file for writing brings its
     /// writes to the disk anew.
     mutating func synchronizeData() throws(SystemError) {
+        if let syncFailure { throw syncFailure }
         do throws(SystemError) {
             try system.synchronize(descriptor.number, dataOnly: true)
         } catch {

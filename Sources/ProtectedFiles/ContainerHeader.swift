@@ -79,7 +79,11 @@ struct ContainerHeader: Equatable {
         guard slot.count == ContainerGeometry.slotSize, Self.hasMagic(slot) else {
             throw ProtectionError(.damaged(.header), "the container has no header here")
         }
-        guard slot.number(at: 8, as: UInt16.self) == Self.version else {
+        let version = slot.number(at: 8, as: UInt16.self)
+        guard version > 0 else {
+            throw ProtectionError(.damaged(.header), "the container's header does not decode")
+        }
+        guard version == Self.version else {
             throw ProtectionError(.needsNewerVersion, "the container needs a newer version of candado")
         }
         guard slot.number(at: 12, as: UInt32.self) & ~Self.knownFeatures == 0 else {
@@ -92,7 +96,8 @@ struct ContainerHeader: Equatable {
         let log = Log(
             offset: slot.number(at: 40, as: UInt64.self), identifier: slot.number(at: 48, as: UInt64.self),
             sealedEntries: slot.number(at: 56, as: UInt32.self))
-        guard recordCount <= Self.recordRoom, syncedLength <= length, length <= ContainerGeometry.maximumLength,
+        guard recordCount <= Self.recordRoom, counter < .max, syncedLength <= length,
+            length <= ContainerGeometry.maximumLength,
             slot.isZero(60..<64), slot.isZero((Self.recordOffset + recordCount)..<Self.sealedSize)
         else { throw ProtectionError(.damaged(.header), "the container's header does not decode") }
         if log.offset == 0 {
