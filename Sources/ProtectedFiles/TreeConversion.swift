@@ -44,9 +44,6 @@ public struct TreeConversion: Sendable {
         public init() {}
     }
 
-    /// The name of the recovery capsule at the root of a tree; it stays plain.
-    public static let capsuleName: FilePath = ".candado-recovery"
-
     let files: ProtectedFileSystem
     let conversion: Conversion
     let options: Options
@@ -136,7 +133,7 @@ public struct TreeConversion: Sendable {
         case .directory: return
         case .regular: break
         }
-        if name == Self.capsuleName {
+        if name == RecoveryCapsuleFile.name {
             if isOperand {
                 let error = ProtectionError(.unsupported, "a file of this name is taken for a recovery capsule")
                 return report(path, .failed(error))
