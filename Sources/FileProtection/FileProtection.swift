@@ -25,10 +25,11 @@ public final class FileProtection: Sendable {
     /// Protected files, seen through this keybag.
     public let files: ProtectedFileSystem
 
-    private init(_ keybag: Keybag, _ settings: Settings, _ system: any SystemCalls) {
+    private init(_ keybag: Keybag, _ settings: Settings, _ system: any SystemCalls) throws(ProtectionError) {
         self.keybag = keybag
         self.settings = settings
-        self.files = ProtectedFileSystem(keys: keybag, system: system)
+        self.files = ProtectedFileSystem(
+            keys: keybag, system: system, excluded: try Self.ownFiles(of: keybag, system))
     }
 
     /// Opens the keybag of a home. Without a passcode it is unlocked at once; otherwise class D alone is readable.
@@ -40,14 +41,14 @@ public final class FileProtection: Sendable {
     ) throws(ProtectionError) -> FileProtection {
         let keybag = try Keybag.open(home, system: system, clock: clock)
         let settings = try Settings.read(from: home, system)
-        return FileProtection(keybag, settings, system).applyingSettings()
+        return try FileProtection(keybag, settings, system).applyingSettings()
     }
 
     /// Joins files with a keybag that is open already.
     public static func attach(
         _ keybag: Keybag, system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) -> FileProtection {
-        FileProtection(keybag, try Settings.read(from: keybag.home, system), system).applyingSettings()
+        try FileProtection(keybag, try Settings.read(from: keybag.home, system), system).applyingSettings()
     }
 
     private func applyingSettings() -> FileProtection {
@@ -153,11 +154,13 @@ public final class FileProtection: Sendable {
     /// capsule at the root of a tree that was protected.
     public func convert(
         _ path: FilePath, _ conversion: Conversion, options: TreeConversion.Options = TreeConversion.Options(),
-        isCancelled: @escaping @Sendable () -> Bool = { false }, report: @escaping @Sendable (ConversionOutcome) -> Void
+        isCancelled: @escaping @Sendable () -> Bool = { false }, progress: @escaping @Sendable (Int) -> Void = { _ in },
+        report: @escaping @Sendable (ConversionOutcome) -> Void
     ) throws(ProtectionError) {
         var options = options
-        options.excluded.formUnion(ownFiles())
-        let tree = TreeConversion(files, conversion, options: options, isCancelled: isCancelled, report: report)
+        options.excluded.formUnion(files.excluded)
+        let tree = TreeConversion(
+            files, conversion, options: options, isCancelled: isCancelled, progress: progress, report: report)
         if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {
             _ = try keybag.placeRecoveryCapsule(in: path)
         }
@@ -169,17 +172,26 @@ public final class FileProtection: Sendable {
     }
 
     /// Home and state and what lies in them, by identity: no path, link or mount leads around that.
-    public func ownFiles() -> Set<FileIdentity> {
+    public func ownFiles() -> Set<FileIdentity> { files.excluded }
+
+    /// Throws when they cannot be looked at: without them the home could be encrypted under its own keys.
+    private static func ownFiles(
+        of keybag: Keybag, _ system: any SystemCalls
+    ) throws(ProtectionError) -> Set<FileIdentity> {
         let home = keybag.home
         var result: Set<FileIdentity> = []
         for path in [home.directory, home.stateDirectory(of: keybag.keybagIdentifier)] {
-            guard let directory = try? files.system.openFile(path, [.read, .directory]),
-                let status = try? files.system.status(directory.number)
-            else { continue }
-            result.insert(FileIdentity(status))
-            for entry in (try? files.system.entries(directory.number)) ?? [] {
-                let inner = try? files.system.status(of: entry.name, in: directory.number, followLinks: false)
-                if let inner { result.insert(FileIdentity(inner)) }
+            do throws(SystemError) {
+                let directory = try system.openFile(path, [.read, .directory])
+                result.insert(FileIdentity(try system.status(directory.number)))
+                for entry in try system.entries(directory.number) {
+                    result.insert(
+                        FileIdentity(try system.status(of: entry.name, in: directory.number, followLinks: false)))
+                }
+            } catch {
+                if error.errorNumber == ErrorNumber.noEntry { continue }
+                throw ProtectionError(
+                    .system(error.errorNumber), "the home cannot be looked at", path: path, cause: error)
             }
         }
         return result

@@ -34,7 +34,7 @@ extension Keybag {
         }
         let key = try FileKey(try Self.randomFileKey())
         let record = try wrap(key, for: protectionClass, flags)
-        return NewFileKey(record: record, lease: LastingFileKeyLease(key, protectionClass))
+        return NewFileKey(record: record, lease: manager.lendLasting(key, protectionClass))
     }
 
     /// Opens a record: a trial of its own for every call.
@@ -45,10 +45,11 @@ extension Keybag {
                 manager.lend(try Self.unwrap(record, classKey))
             }
         }
-        return LastingFileKeyLease(try unwrapKey(record), record.protectionClass)
+        return manager.lendLasting(try unwrapKey(record), record.protectionClass)
     }
 
-    /// Opens a record and wraps the same file key for another class.
+    /// Opens a record and wraps the same file key for another class. For class A, a lock then takes the key from everyone
+    /// to whom this keybag lent it, under whichever class.
     public func rewrap(
         _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
     ) throws(ProtectionError) -> KeyRecord {
@@ -59,15 +60,18 @@ extension Keybag {
             // Inside the gate from end to end: a lock may not find the file key in the middle.
             return try withGuardedKey(.fileComplete, record) { (classKey, table) throws(ProtectionError) in
                 let key = try Self.unwrap(record, classKey)
-                return protectionClass == .complete
-                    ? try wrap(key, for: .complete, flags, table.newestKey(.fileComplete))
-                    : try wrap(key, for: protectionClass, flags)
+                guard protectionClass == .complete else { return try wrap(key, for: protectionClass, flags) }
+                let raised = try wrap(key, for: .complete, flags, table.newestKey(.fileComplete))
+                manager.raise(key)
+                return raised
             }
         }
         let key = try unwrapKey(record)
         if protectionClass == .complete {
             return try manager.withGuarded(.complete) { (guarded, _) throws(ProtectionError) in
-                try wrap(key, for: .complete, flags, guarded.table.newestKey(.fileComplete))
+                let raised = try wrap(key, for: .complete, flags, guarded.table.newestKey(.fileComplete))
+                manager.raise(key)
+                return raised
             }
         }
         return try wrap(key, for: protectionClass, flags)

@@ -1,3 +1,4 @@
+import Glibc
 import ProtectionModel
 
 extension Keybag {
@@ -8,7 +9,8 @@ extension Keybag {
     /// idleness. An unlock that is still being worked out ends in `cancelled`.
     ///
     /// When it returns `locked`, no class A key, class B private key, user key or class A file key is left in this
-    /// process, and no other process holds any. Otherwise it names those that do. Throws `noPasscodeSet`, and `busy` when
+    /// process, and no other process holds any. Otherwise it names those that do, this one included while an operation goes
+    /// on that began before its file was raised to class A. Throws `noPasscodeSet`, and `busy` when
     /// called by a thread that is inside a lease's `withKey`.
     public func lock(reason: LockReason) throws(ProtectionError) -> LockOutcome {
         try LockManager.requireNotInUse()
@@ -19,8 +21,10 @@ extension Keybag {
         }
         let outcome = manager.lock(reason: reason, grace: settings.gracePeriod)
         guard outcome == .locked else { return outcome }
-        let others = holderLock.holders()
-        return others.isEmpty ? .locked : .incomplete(holders: others)
+        var holders = holderLock.holders()
+        let own = HolderLock.name(Int64(getpid()))
+        if manager.endingLoanCount > 0, !holders.contains(own) { holders.append(own) }
+        return holders.isEmpty ? .locked : .incomplete(holders: holders)
     }
 
     /// When the host has to call ``tick()``, on the clock's seconds since boot. Nil when no lock is pending.
@@ -32,9 +36,4 @@ extension Keybag {
 
     /// Events from now on, in order, until the consumer stops.
     public func lockEvents() -> AsyncStream<LockEvent> { manager.lockEvents() }
-
-    /// The other processes that hold keys of this keybag, in words.
-    public func otherHolders() -> [String] {
-        lockState == .unlocked ? [] : holderLock.holders()
-    }
 }

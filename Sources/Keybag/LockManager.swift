@@ -104,8 +104,23 @@ final class LockManager: Sendable {
         RevocableFileKeyLease(loans.add(key), manager: self)
     }
 
-    /// How many class A file keys are on loan.
+    /// Lends a file key of class B, C or D.
+    func lendLasting(_ key: consuming FileKey, _ protectionClass: ProtectionClass) -> any FileKeyLease {
+        LastingFileKeyLease(loans.addLasting(key), protectionClass, in: loans)
+    }
+
+    /// A file is about to be raised to class A: from now on a lock takes its key from all who have it. Called inside
+    /// ``withGuarded(_:_:)`` only, so that no lock comes in between. Takes time in proportion to the lasting loans.
+    func raise(_ key: borrowing FileKey) { loans.raise(key, to: self) }
+
+    /// How many file keys on loan a lock would take back.
     var loanCount: Int { loans.count }
+
+    /// How many file keys on loan it would leave.
+    var lastingLoanCount: Int { loans.lastingCount }
+
+    /// How many file keys a lock took back that are still being used: their files were raised to class A meanwhile.
+    var endingLoanCount: Int { loans.endingCount }
 
     func end(_ loan: FileKeyLoan) { loans.remove(loan) }
 

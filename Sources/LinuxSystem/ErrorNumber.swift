@@ -25,6 +25,8 @@ public enum ErrorNumber {
     public static let crossDevice = EXDEV
     public static let badMessage = EBADMSG
     public static let requiredKeyNotAvailable = ENOKEY
+    public static let keyRejected = EKEYREJECTED
+    public static let noAttribute = ENODATA
     public static let cancelled = ECANCELED
     public static let noMemory = ENOMEM
     public static let busy = EBUSY

@@ -44,6 +44,8 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
                 case "'", "\\": result += "\\" + String(scalar)
                 case "\n": result += "\\n"
                 case "\t": result += "\\t"
+                // Before the look into Unicode's tables, which takes its time.
+                case " "..."~": result.unicodeScalars.append(scalar)
                 case _ where Self.isInvisible(scalar.properties.generalCategory):
                     result += "\\u{" + String(scalar.value, radix: 16) + "}"
                 default: result.unicodeScalars.append(scalar)

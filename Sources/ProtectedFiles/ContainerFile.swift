@@ -150,12 +150,16 @@ struct ContainerFile: ~Copyable {
     }
 
     /// Follows a change of class made through another handle. A handle of a class whose key outlives the lock keeps its
-    /// loan; one that has become class A gives it up, so that the lock rule holds for it too.
+    /// loan; one that has become class A gives it up, even when it gets no new one, so that the lock rule holds for it too.
     private mutating func adopt(_ record: KeyRecord) throws(ProtectionError) {
         do {
             lease = try service.unwrap(record)
         } catch {
-            guard case .locked = error.code, record.protectionClass != .complete else { throw error }
+            if record.protectionClass == .complete {
+                lease = EndedFileKeyLease()
+                throw error
+            }
+            guard case .locked = error.code else { throw error }
         }
         self.record = record
     }
@@ -194,6 +198,7 @@ struct ContainerFile: ~Copyable {
     /// `fdatasync`. After a failure this handle only reads, and the next one to open the file for writing brings its
     /// writes to the disk anew.
     mutating func synchronizeData() throws(SystemError) {
+        if let syncFailure { throw syncFailure }
         do throws(SystemError) {
             try system.synchronize(descriptor.number, dataOnly: true)
         } catch {

@@ -96,7 +96,8 @@ struct ContainerHeader: Equatable {
         let log = Log(
             offset: slot.number(at: 40, as: UInt64.self), identifier: slot.number(at: 48, as: UInt64.self),
             sealedEntries: slot.number(at: 56, as: UInt32.self))
-        guard recordCount <= Self.recordRoom, syncedLength <= length, length <= ContainerGeometry.maximumLength,
+        guard recordCount <= Self.recordRoom, counter < .max, syncedLength <= length,
+            length <= ContainerGeometry.maximumLength,
             slot.isZero(60..<64), slot.isZero((Self.recordOffset + recordCount)..<Self.sealedSize)
         else { throw ProtectionError(.damaged(.header), "the container's header does not decode") }
         if log.offset == 0 {

@@ -13,6 +13,15 @@ enum ContainerLock {
     /// Held exclusively for the time of one change, and shared by a reader that met something unsettled.
     static let changeByte = base + 1
 
+    /// Says that this handle may write, as long as its descriptor is open. Throws `unsupported` where locks do not work.
+    static func announceWriter(_ descriptor: Int32, _ system: any SystemCalls) throws {
+        do {
+            _ = try system.lock(descriptor, .shared, start: presenceByte, count: 1, wait: true)
+        } catch {
+            throw ProtectionError(.unsupported, "file locks do not work on this file system", cause: error)
+        }
+    }
+
     /// Whether another handle has the file open for writing.
     static func somebodyWrites(_ descriptor: Int32, _ system: any SystemCalls) throws -> Bool {
         do throws(SystemError) {

@@ -63,11 +63,7 @@ enum ContainerOpening {
             recordPlace: found.place, view: found.view)
         let somebodyWrites = try ContainerLock.somebodyWrites(number, system)
         if canWrite {
-            do {
-                _ = try system.lock(number, .shared, start: ContainerLock.presenceByte, count: 1, wait: true)
-            } catch {
-                throw ProtectionError(.unsupported, "file locks do not work on this file system", cause: error)
-            }
+            try ContainerLock.announceWriter(number, system)
         }
         if !somebodyWrites {
             // Nobody alive has unsynced content here, so what does not authenticate behind the synced length was lost

@@ -3,12 +3,13 @@ import ProtectionModel
 
 /// Files whose new forms are written in parallel, made durable together, and then given their names.
 final class ConversionBatch {
-    /// Files whose new forms wait for one sync at most.
-    static let mostFiles = 256
+    /// Files whose new forms wait for one sync at most: a sync of a busy disk takes long, however little it is for. Each
+    /// holds two descriptors, of which half of what the process may have are taken at most.
+    static let mostFiles = max(16, min(4096, ProcessLimits.descriptorLimit / 4))
     /// Bytes that wait for one sync at most: the second copy that is ever needed.
     static let mostBytes: Int64 = 256 << 20
-    /// Directories that stay open for one batch at most: with two descriptors a file that keeps below 1,024.
-    static let mostDirectories = 32
+    /// Directories that stay open for one batch at most: an eighth of the descriptors.
+    static let mostDirectories = max(8, min(1024, ProcessLimits.descriptorLimit / 8))
 
     struct File: Sendable {
         let name: FilePath
@@ -106,27 +107,30 @@ final class ConversionBatch {
         var results = prepare(files)
         if conversion.isCancelled() { throw ProtectionError(.cancelled, "interrupted") }
         synchronizeContent(of: files, &results)
-        var waiting: [File] = []
-        let hasProgress = results.contains { if case .failed(let error)? = $0 { !Self.isOutOfDescriptors(error) } else { true } }
-        for (index, file) in files.enumerated() {
-            if case .failed(let error)? = results[index], Self.isOutOfDescriptors(error), hasProgress {
-                waiting.append(file)
-                continue
-            }
-            publish(file, results[index])
-            results[index] = nil
+        let outOfDescriptors = results.indices.filter { Self.isOutOfDescriptors(results[$0]) }
+        // Those wait until the others have given theirs back; when nobody got any, waiting would not help.
+        let waiting = outOfDescriptors.count < files.count ? Set(outOfDescriptors) : []
+        let ready = files.indices.filter { !waiting.contains($0) }
+        for index in ready {
+            if case .pending = results[index] { touched(files[index].directory, files[index].device) }
         }
-        return waiting
+        let prepared = Shared(ready.map { results[$0] })
+        results = []
+        publish(ready.map { files[$0] }, prepared)
+        return waiting.sorted().map { files[$0] }
     }
 
-    private static func isOutOfDescriptors(_ error: ProtectionError) -> Bool {
-        if case .system(let number) = error.code { ErrorNumber.outOfDescriptors.contains(number) } else { false }
+    private static func isOutOfDescriptors(_ result: Prepared?) -> Bool {
+        guard case .failed(let error)? = result else { return false }
+        if case .system(let number) = error.code { return ErrorNumber.outOfDescriptors.contains(number) }
+        return false
     }
 
     private func prepare(_ batch: [File]) -> [Prepared?] {
         let files = conversion.files
         let wanted = conversion.conversion
         let isCancelled = conversion.isCancelled
+        let progress = conversion.progress
         let next = Shared(0)
         let prepared = Shared([Prepared?](repeating: nil, count: batch.count))
         WorkerThreads.run(min(WorkerThreads.recommendedCount, batch.count)) { _ in
@@ -139,7 +143,9 @@ final class ConversionBatch {
                 let file = batch[index]
                 let outcome: Prepared
                 do {
-                    if let pending = try PendingConversion.prepare(file.name, in: file.directory, wanted, files) {
+                    if let pending = try PendingConversion.prepare(
+                        file.name, in: file.directory, wanted, files, progress: progress)
+                    {
                         outcome = .pending(Held(pending))
                     } else {
                         outcome = .unchanged
@@ -172,18 +178,46 @@ final class ConversionBatch {
         }
     }
 
-    private func publish(_ file: File, _ result: Prepared?) {
+    /// Gives the new forms their names, in parallel, and reports in the order of the files. Closing what was replaced
+    /// frees its blocks, which takes time.
+    private func publish(_ files: [File], _ remaining: Shared<[Prepared?]>) {
+        let conversion = self.conversion
+        let next = Shared(0)
+        let outcomes = Shared([ConversionOutcome.Result?](repeating: nil, count: files.count))
+        WorkerThreads.run(min(WorkerThreads.recommendedCount, files.count)) { _ in
+            while true {
+                let index = next.value.withLock { next in
+                    defer { next += 1 }
+                    return next
+                }
+                guard index < files.count else { return }
+                let result = remaining.value.withLock { results in
+                    defer { results[index] = nil }
+                    return results[index]
+                }
+                let outcome = Self.publish(files[index], result, conversion)
+                outcomes.value.withLock { $0[index] = outcome }
+            }
+        }
+        for (file, outcome) in zip(files, outcomes.value.withLock { $0 }) {
+            guard let outcome else { continue }
+            if case .failed = outcome { file.directory.progress.fail() }
+            conversion.report(file.path, outcome)
+        }
+    }
+
+    private static func publish(
+        _ file: File, _ result: Prepared?, _ conversion: TreeConversion
+    ) -> ConversionOutcome.Result {
         let outcome: ConversionOutcome.Result
         switch result {
         case .pending(let held):
             do {
-                touched(file.directory, file.device)
-                try held.value.publish(system)
-                let present = held.value.protectionClass
+                try held.value.publish(conversion.files.system)
                 outcome = .changed(
-                    from: conversion.conversion == .unprotect ? present : nil,
-                    to: conversion.conversion == .unprotect ? nil : present, bytes: held.value.length,
-                    writersWereExcluded: held.value.writersWereExcluded)
+                    from: held.value.classBefore,
+                    to: conversion.conversion == .unprotect ? nil : held.value.protectionClass,
+                    bytes: held.value.length, writersWereExcluded: held.value.writersWereExcluded)
             } catch {
                 outcome = .failed(ProtectionError.from(error, at: file.path))
             }
@@ -198,7 +232,6 @@ final class ConversionBatch {
         case .failed(let error): outcome = .failed(error)
         case nil: outcome = .failed(ProtectionError(.cancelled, "interrupted", path: file.path))
         }
-        if case .failed = outcome { file.directory.progress.fail() }
-        conversion.report(file.path, outcome)
+        return outcome
     }
 }

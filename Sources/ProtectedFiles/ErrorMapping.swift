@@ -12,7 +12,8 @@ extension ProtectionError {
         case let error as ProtectionError:
             mapped = error
         case let error as SystemError:
-            mapped = from(error)
+            // The path that was asked for says more than the name within its directory.
+            mapped = from(error).relocated(to: path ?? error.path)
         case let error as ContainerFile.Unsettled:
             mapped = error.reason
         case let error as CryptographyError:
@@ -49,6 +50,8 @@ extension ProtectionError {
                 .system(error.errorNumber), "no such file or directory", path: error.path, cause: error)
         case ErrorNumber.exists:
             return ProtectionError(.alreadyExists, "the file exists already", path: error.path, cause: error)
+        case ErrorNumber.wouldBlock:
+            return ProtectionError(.busy, "somebody else is working on the file", path: error.path, cause: error)
         case ErrorNumber.tooManyLinks:
             return ProtectionError(
                 .unsupported, "this is a symbolic link, which is not followed", path: error.path, cause: error)

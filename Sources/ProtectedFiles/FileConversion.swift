@@ -9,6 +9,8 @@ public enum Conversion: Sendable, Hashable {
     case protect(ProtectionClass?)
     /// A protected file becomes a plain one.
     case unprotect
+    /// A protected file gets a new file key, wrapped for a class.
+    case rekey(ProtectionClass)
 }
 
 /// A file whose new form is written and waits for its name. Until ``publish()`` the old one is untouched.
@@ -20,6 +22,8 @@ final class PendingConversion {
     let length: UInt64
     /// The class now, or before.
     let protectionClass: ProtectionClass
+    /// The class before, nil for a plain file.
+    let classBefore: ProtectionClass?
     /// False where the file system gives no leases: then only size and times say that nobody wrote meanwhile.
     let writersWereExcluded: Bool
     private let old: OldContent
@@ -28,11 +32,13 @@ final class PendingConversion {
     private let name: FilePath
 
     private init(
-        length: UInt64, protectionClass: ProtectionClass, old: OldContent, staged: consuming StagedFile,
+        length: UInt64, protectionClass: ProtectionClass, classBefore: ProtectionClass?, old: OldContent,
+        staged: consuming StagedFile,
         directory: DirectoryHandle, name: FilePath
     ) {
         self.length = length
         self.protectionClass = protectionClass
+        self.classBefore = classBefore
         self.writersWereExcluded = old.hasLease
         self.old = old
         self.staged = consume staged
@@ -43,51 +49,90 @@ final class PendingConversion {
     /// The descriptor of the new file.
     var descriptor: Int32 { staged?.descriptor.number ?? -1 }
 
-    /// Writes the new form. Nil when the file is as asked already.
+    /// Writes the new form. Nil when the file is as asked already. `progress` gets the bytes as they are read.
     static func prepare(
-        _ name: FilePath, in directory: DirectoryHandle, _ conversion: Conversion, _ files: ProtectedFileSystem
+        _ name: FilePath, in directory: DirectoryHandle, _ conversion: Conversion, _ files: ProtectedFileSystem,
+        progress: @escaping @Sendable (Int) -> Void = { _ in }
     ) throws -> PendingConversion? {
         let system = files.system
         let descriptor = try files.openWithoutFollowing(name, in: directory.number, [.read])
         let status = try system.status(descriptor.number)
         try ProtectedFileSystem.requireRegular(status)
+        try files.requireForeign(status)
         guard status.linkCount == 1 else {
             throw ProtectionError(
                 .unsupported, "the file has \(status.linkCount) hard links; converting it would part them")
         }
+        let present = try classIfProtected(descriptor.number, files)
+        let old: OldContent
+        let staged: StagedFile
+        let length: UInt64
+        let counted: ProtectionClass
         switch conversion {
         case .protect(let requested):
             let wanted = try requested ?? directory.protectionClass(files)
-            if let present = try classIfProtected(descriptor.number, files) {
+            if let present {
                 guard present == wanted || requested == nil else {
                     throw ProtectionError(.otherClass(present), "the file is in class \(present.name) already")
                 }
                 return nil
             }
-            let old = try OldContent(descriptor, status, system)
+            old = try OldContent(descriptor, status, system)
             let newKey = try files.keys.makeFileKey(for: wanted, flags: [])
-            let staged = try StagedFile(in: directory.number, system)
+            staged = try StagedFile(in: directory.number, system)
             try files.stampRecord(newKey.record, staged.descriptor.number)
             let number = old.descriptor.number
-            let length = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { buffer in
-                try system.readFully(number, into: buffer)
+            length = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { buffer in
+                let count = try system.readFully(number, into: buffer)
+                progress(count)
+                return count
             }
-            try old.copyEverything(to: staged.descriptor.number)
-            return PendingConversion(
-                length: length, protectionClass: wanted, old: old, staged: staged, directory: directory, name: name)
+            counted = wanted
         case .unprotect:
-            guard let present = try classIfProtected(descriptor.number, files) else { return nil }
-            let number = descriptor.number
-            // A container that a crash left with a log is read like any other; the lease keeps writers out.
-            var file = try ContainerOpening.open(try reopen(number, system), canWrite: false, files.keys)
-            let old = try OldContent(descriptor, status, system)
-            let staged = try StagedFile(in: directory.number, system)
+            guard let present else { return nil }
+            var file = try openWhole(descriptor.number, status, files)
+            old = try OldContent(descriptor, status, system)
+            staged = try StagedFile(in: directory.number, system)
             let target = staged.descriptor.number
-            let length = try ContainerReader.read(&file) { bytes in try system.writeFully(target, bytes) }
-            try old.copyEverything(to: target)
-            return PendingConversion(
-                length: length, protectionClass: present, old: old, staged: staged, directory: directory, name: name)
+            length = try ContainerReader.read(&file) { bytes in
+                try system.writeFully(target, bytes)
+                progress(bytes.count)
+            }
+            counted = present
+        case .rekey(let wanted):
+            guard present != nil else { throw ProtectionError(.notProtected, "the file is not protected") }
+            let file = ProtectedFile(try openWhole(descriptor.number, status, files), path: nil)
+            old = try OldContent(descriptor, status, system)
+            let newKey = try files.keys.makeFileKey(for: wanted, flags: [])
+            staged = try StagedFile(in: directory.number, system)
+            try files.stampRecord(newKey.record, staged.descriptor.number)
+            let position = Shared<UInt64>(0)
+            length = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { buffer in
+                let count = try file.read(into: buffer, at: position.value.withLock { $0 })
+                position.value.withLock { $0 += UInt64(count) }
+                progress(count)
+                return count
+            }
+            counted = wanted
         }
+        try old.copyEverything(to: staged.descriptor.number)
+        return PendingConversion(
+            length: length, protectionClass: counted, classBefore: present, old: old, staged: staged,
+            directory: directory, name: name)
+    }
+
+    /// Opens a container that is about to be given up. What lies behind its content would be lost: somebody may have
+    /// appended to it, who took it for a plain file.
+    private static func openWhole(
+        _ descriptor: Int32, _ status: FileStatus, _ files: ProtectedFileSystem
+    ) throws -> ContainerFile {
+        let file = try ContainerOpening.open(try reopen(descriptor, files.system), canWrite: false, files.keys)
+        let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: file.view.length))
+        guard file.view.header.log != nil || status.size <= end else {
+            throw ProtectionError(
+                .damaged(.chunk), "\(status.size - end) bytes lie behind the content, which 'repair' would cut off")
+        }
+        return file
     }
 
     private static func reopen(_ descriptor: Int32, _ system: any SystemCalls) throws -> Descriptor {

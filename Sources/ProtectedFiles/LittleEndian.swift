@@ -16,7 +16,15 @@ extension UnsafeRawBufferPointer {
 
     func bytes(_ range: Range<Int>) -> [UInt8] { Array(self[range]) }
 
-    func isZero(_ range: Range<Int>) -> Bool { self[range].allSatisfy { $0 == 0 } }
+    func isZero(_ range: Range<Int>) -> Bool {
+        var any: UInt8 = 0
+        var index = range.lowerBound
+        while index < range.upperBound {
+            any |= loadUnaligned(fromByteOffset: index, as: UInt8.self)
+            index += 1
+        }
+        return any == 0
+    }
 }
 
 extension UnsafeRawBufferPointer {

@@ -77,17 +77,22 @@ public final class ProtectedFile: Sendable {
     }
 
     /// Makes the content so many bytes long. What is added reads as zeros.
+    ///
+    /// Cutting is one step. Growing is one step for each MiB that is added: after a crash or on a full disk the content
+    /// may have grown in part, by zeros.
     public func truncate(to length: UInt64) throws(ProtectionError) {
         try changing { file, cipher in try file.changeLength(to: length, &cipher) }
     }
 
-    /// Makes everything written so far durable, in every lock state.
+    /// Makes everything written so far durable, through whichever handle, in every lock state.
     ///
     /// After a failure nobody can say what is on the disk, and the kernel will not fail a second time. So this handle
     /// only reads from then on; close it, open the file again, and look at what is there.
     public func synchronize() throws(ProtectionError) {
         try withFile { file in
-            guard file.canWrite, file.hasUnsynced else { return }
+            guard file.canWrite else { return }
+            // What others wrote is in the file already, and needs no key.
+            guard file.hasUnsynced else { return try file.synchronizeData() }
             try Self.durably(&file) { file, cipher in try file.makeDurable(&cipher) }
         }
     }

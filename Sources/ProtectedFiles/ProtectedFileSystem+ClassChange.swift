@@ -32,16 +32,8 @@ extension ProtectedFileSystem {
             if status.kind == .directory { return try setDirectoryClass(path, in: directory, wanted) }
             if rekey { return try rekeyFile(path, in: directory, wanted) }
             let descriptor = try openRegular(path, in: directory, [.read, .write])
-            let found = try ContainerOpening.find(descriptor.number, keys, system)
-            let old = found.record.protectionClass
-            if old == wanted, found.place == .both { return ClassChange(changed: false, from: old, to: wanted) }
-            var flags = found.record.flags
-            if wanted.isStronger(than: old) { flags.insert(.keyWasWeaker) }
-            // The same class with copies that differ is a change that was interrupted: it is finished.
-            let record = old == wanted ? found.record : try keys.rewrap(found.record, to: wanted, flags: flags)
             var file = try ContainerOpening.open(descriptor, canWrite: true, keys)
-            try file.replaceRecord(record)
-            return ClassChange(changed: true, from: old, to: wanted)
+            return try file.changeClass(to: wanted)
         }
     }
 
@@ -77,61 +69,59 @@ extension ProtectedFileSystem {
 
     /// Copies the content into a new container with a new key, which takes the file's name.
     private func rekeyFile(_ path: FilePath, in directory: Int32, _ wanted: ProtectionClass) throws -> ClassChange {
-        let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
-        let name = path.lastComponent
-        guard let old = try OldFile.find(name, in: parent.number, self) else {
-            throw SystemError(call: "openat", errorNumber: ErrorNumber.noEntry, path: path)
-        }
-        guard let oldClass = old.protectionClass else {
-            throw ProtectionError(.notProtected, "the file is not protected")
-        }
-        let newKey = try keys.makeFileKey(for: wanted, flags: [])
-        let staged = try StagedFile(in: parent.number, system)
-        try stampRecord(newKey.record, staged.descriptor.number)
-        let source = try open(name, in: parent.number, for: .reading)
-        let position = Shared<UInt64>(0)
-        _ = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { buffer in
-            let offset = position.value.withLock { $0 }
-            let count = try source.read(into: buffer, at: offset)
-            position.value.withLock { $0 += UInt64(count) }
-            return count
-        }
-        try old.copyOwnership(to: staged.descriptor.number, system)
-        try system.setTimes(
-            staged.descriptor.number, access: old.status.accessTime, modification: old.status.modificationTime)
-        try system.synchronize(staged.descriptor.number, dataOnly: false)
-        try old.checkUnchanged(name, in: parent.number, system)
-        try PendingConversion.guardTemporaryName(of: staged.descriptor.number, system)
-        try staged.publish(as: name, replacing: .allowed)
+        let parent = DirectoryHandle(try system.openFile(path.parent, in: directory, [.read, .directory]))
+        guard
+            let pending = try PendingConversion.prepare(path.lastComponent, in: parent, .rekey(wanted), self)
+        else { return ClassChange(changed: false, from: wanted, to: wanted) }
+        try system.synchronize(pending.descriptor, dataOnly: false)
+        try pending.publish(system)
         try system.synchronize(parent.number, dataOnly: false)
-        return ClassChange(changed: true, from: oldClass, to: wanted)
+        return ClassChange(changed: true, from: pending.classBefore, to: wanted)
     }
 }
 
 extension ContainerFile {
-    /// Stores another record for the same file key: in a header slot, in the attribute, in the other slot, each durable
-    /// before the next. Between two steps both records are good, and the stronger class counts. The header comes first
-    /// because open handles look there. The file's times stay.
-    mutating func replaceRecord(_ record: KeyRecord) throws {
-        let status = try system.status(descriptor.number)
+    /// Wraps the file key anew for another class. All of it under the exclusive lock, so that of two changes at once the
+    /// second starts from what the first left.
+    mutating func changeClass(to wanted: ProtectionClass) throws -> ClassChange {
         try writing { file, cipher in
-            let old = file.view.header.record
-            try file.writeRecord(record, &cipher)
-            do {
-                try file.system.synchronize(file.descriptor.number, dataOnly: true)
-                try file.system.setAttribute(
-                    KeyRecord.attributeName, of: file.descriptor.number, to: record.encoded, replacing: .allowed)
-            } catch {
-                // The attribute may find no room, above all class B's, which is longer. Then the class stays what it was.
-                try? file.writeRecord(old, &cipher)
-                try? file.system.synchronize(file.descriptor.number, dataOnly: true)
-                throw error
-            }
-            try file.writeRecord(record, &cipher)
-            try file.system.setTimes(
-                file.descriptor.number, access: status.accessTime, modification: status.modificationTime)
-            try file.system.synchronize(file.descriptor.number, dataOnly: false)
+            let found = try ContainerOpening.find(file.descriptor.number, file.service, file.system)
+            let old = found.record.protectionClass
+            if old == wanted, found.place == .both { return ClassChange(changed: false, from: old, to: wanted) }
+            var flags = found.record.flags
+            if wanted.isStronger(than: old) { flags.insert(.keyWasWeaker) }
+            // The same class with copies that differ is a change that was interrupted: it is finished.
+            let record = old == wanted ? found.record : try file.service.rewrap(found.record, to: wanted, flags: flags)
+            try file.storeRecord(record, &cipher)
+            return ClassChange(changed: true, from: old, to: wanted)
         }
+    }
+
+    /// Stores another record for the same file key.
+    mutating func replaceRecord(_ record: KeyRecord) throws {
+        try writing { file, cipher in try file.storeRecord(record, &cipher) }
+    }
+
+    /// Stores a record in a header slot, durably; then in the attribute and in the other slot, durably. In between both
+    /// records are good, and the stronger class counts. The header comes first because open handles look there. The
+    /// file's times stay.
+    private mutating func storeRecord(_ record: KeyRecord, _ cipher: inout ChunkCipher) throws {
+        let status = try system.status(descriptor.number)
+        let old = view.header.record
+        try writeRecord(record, &cipher)
+        do {
+            try system.synchronize(descriptor.number, dataOnly: true)
+            try system.setAttribute(
+                KeyRecord.attributeName, of: descriptor.number, to: record.encoded, replacing: .allowed)
+        } catch {
+            // The attribute may find no room, above all class B's, which is longer. Then the class stays what it was.
+            try? writeRecord(old, &cipher)
+            try? system.synchronize(descriptor.number, dataOnly: true)
+            throw error
+        }
+        try writeRecord(record, &cipher)
+        try system.setTimes(descriptor.number, access: status.accessTime, modification: status.modificationTime)
+        try system.synchronize(descriptor.number, dataOnly: false)
     }
 
     /// Writes a header with another copy of the record.

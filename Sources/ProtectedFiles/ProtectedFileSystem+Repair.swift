@@ -38,7 +38,13 @@ extension ProtectedFileSystem {
             }
             if !attributeIsGood { mended.append(.attribute) }
             if try !slotsAgree(descriptor.number, found) { mended.append(.header) }
-            if found.view.header.log != nil || found.view.header.syncedLength < found.view.length {
+            // While somebody has the file open for writing, that is how it looks in the middle of things.
+            let isBeingWritten = try ContainerLock.somebodyWrites(descriptor.number, system)
+            let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: found.view.length))
+            let size = try system.status(descriptor.number).size
+            if !isBeingWritten,
+                found.view.header.log != nil || found.view.header.syncedLength < found.view.length || size > end
+            {
                 mended.append(.interruptedWrite)
             }
             if !mended.isEmpty {

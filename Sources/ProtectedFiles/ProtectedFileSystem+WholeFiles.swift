@@ -83,6 +83,7 @@ final class OldFile: Sendable {
         guard try isThere(name, in: directory, files.system) else { return nil }
         let descriptor = try files.openRegular(name, in: directory, [.read])
         let status = try files.system.status(descriptor.number)
+        try files.requireForeign(status)
         guard status.linkCount == 1 else {
             throw ProtectionError(
                 .unsupported, "the file has \(status.linkCount) hard links; replacing it would part them")

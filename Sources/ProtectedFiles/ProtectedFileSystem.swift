@@ -11,11 +11,21 @@ public struct ProtectedFileSystem: Sendable {
     public let keys: any ClassKeyService
     /// How files are reached.
     public let system: any SystemCalls
+    /// Never written to or converted: Candado's own home and state, by device and inode.
+    public let excluded: Set<FileIdentity>
 
-    /// Joins the two.
-    public init(keys: any ClassKeyService, system: any SystemCalls = LinuxSystemCalls.shared) {
+    /// Joins them.
+    public init(
+        keys: any ClassKeyService, system: any SystemCalls = LinuxSystemCalls.shared, excluded: Set<FileIdentity> = []
+    ) {
         self.keys = keys
         self.system = system
+        self.excluded = excluded
+    }
+
+    /// Throws `unsupported` for a file of Candado's own home.
+    func requireForeign(_ status: FileStatus) throws(ProtectionError) {
+        if excluded.contains(FileIdentity(status)) { throw TreeConversion.isOwnHome }
     }
 
     /// What a handle is for.
@@ -52,7 +62,9 @@ public struct ProtectedFileSystem: Sendable {
     /// Opens a regular file without following a link and without waiting on a pipe.
     func openRegular(_ path: FilePath, in directory: Int32, _ options: OpenOptions) throws -> Descriptor {
         let descriptor = try openWithoutFollowing(path, in: directory, options)
-        try Self.requireRegular(try system.status(descriptor.number))
+        let status = try system.status(descriptor.number)
+        try Self.requireRegular(status)
+        if options.contains(.write) { try requireForeign(status) }
         return descriptor
     }
 
@@ -93,6 +105,8 @@ public struct ProtectedFileSystem: Sendable {
             KeyRecord.attributeName, of: staged.descriptor.number, to: newKey.record.encoded, replacing: .allowed)
         _ = try ContainerWriter.write(to: staged.descriptor.number, newKey, system) { _ in 0 }
         try system.synchronize(staged.descriptor.number, dataOnly: false)
+        // Before the name: where locks do not work nothing is left behind.
+        try ContainerLock.announceWriter(staged.descriptor.number, system)
         let descriptor = Descriptor(try system.duplicate(staged.descriptor.number), system)
         try staged.publish(as: path.lastComponent, replacing: .forbidden)
         try system.synchronize(parent.number, dataOnly: false)
@@ -102,7 +116,6 @@ public struct ProtectedFileSystem: Sendable {
             var cipher = try ChunkCipher(key: key.bytes)
             return try ContainerFile.authenticView(slots, &cipher)
         }
-        _ = try system.lock(number, .shared, start: ContainerLock.presenceByte, count: 1, wait: true)
         let file = ContainerFile(
             descriptor, service: keys, canWrite: true, record: newKey.record, lease: newKey.lease, recordPlace: .both,
             view: view)

@@ -49,17 +49,21 @@ public struct TreeConversion: Sendable {
     let options: Options
     let report: @Sendable (ConversionOutcome) -> Void
     let isCancelled: @Sendable () -> Bool
+    let progress: @Sendable (Int) -> Void
 
-    /// `report` is called for each file, from one thread at a time. `isCancelled` is asked between files.
+    /// `report` is called for each file, from one thread at a time. `progress` is called with each number of bytes that
+    /// was read, from any thread. `isCancelled` is asked between files.
     public init(
         _ files: ProtectedFileSystem, _ conversion: Conversion, options: Options = Options(),
-        isCancelled: @escaping @Sendable () -> Bool = { false }, report: @escaping @Sendable (ConversionOutcome) -> Void
+        isCancelled: @escaping @Sendable () -> Bool = { false }, progress: @escaping @Sendable (Int) -> Void = { _ in },
+        report: @escaping @Sendable (ConversionOutcome) -> Void
     ) {
         self.files = files
         self.conversion = conversion
         self.options = options
         self.report = report
         self.isCancelled = isCancelled
+        self.progress = progress
     }
 
     /// Walks one path. Everything that it reports as changed is durable when it returns or throws.
@@ -129,11 +133,17 @@ public struct TreeConversion: Sendable {
         case .regular: break
         }
         if name == Self.capsuleName {
+            if isOperand {
+                let error = ProtectionError(.unsupported, "a file of this name is taken for a recovery capsule")
+                return report(path, .failed(error))
+            }
             // At the root of the tree it was put by us a moment ago; anywhere else somebody may wonder.
-            if !directory.progress.isRoot || isOperand { report(path, .skipped("a recovery capsule, which stays plain")) }
+            if !directory.progress.isRoot { report(path, .skipped("a recovery capsule, which stays plain")) }
             return
         }
-        if StagedFile.isTemporaryName(name), status.linkCount == 1, removeLeftover(name, directory) { return }
+        if StagedFile.isTemporaryName(name), !isOperand, status.linkCount == 1, removeLeftover(name, directory) {
+            return report(path, .skipped("what an interrupted change had left, and is removed now"))
+        }
         try batch.add(
             ConversionBatch.File(
                 name: name, directory: directory, path: path, size: status.size, device: status.device,

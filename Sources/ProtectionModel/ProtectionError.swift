@@ -95,6 +95,13 @@ public struct ProtectionError: Error, Sendable, CustomStringConvertible {
         return text
     }
 
+    /// The same error about another path: where the caller knows the file by a better name.
+    public func relocated(to path: FilePath?) -> ProtectionError {
+        var copy = self
+        copy.path = path
+        return copy
+    }
+
     /// The same error with a path, unless it names one already.
     public func at(_ path: FilePath) -> ProtectionError {
         guard self.path == nil else { return self }

@@ -18,6 +18,8 @@ enum ConvertCommands {
     ) throws -> ExitStatus {
         let session = try Session(context)
         try session.unlockForMany()
+        // A batch of files is open at once.
+        ProcessLimits.raiseDescriptorLimit()
         let progress = TreeProgress(context, verb: doing)
         let collector = Mutex(OutcomeCollector(verb: verb, console: context.console))
         let unchecked = Atomic<Int>(0)
