@@ -50,6 +50,8 @@ public struct TreeConversion: Sendable {
     let report: @Sendable (ConversionOutcome) -> Void
     let isCancelled: @Sendable () -> Bool
     let progress: @Sendable (Int) -> Void
+    /// Descriptors that the process may have.
+    var descriptorLimit = ProcessLimits.descriptorLimit
 
     /// `report` is called for each file, from one thread at a time. `progress` is called with each number of bytes that
     /// was read, from any thread. `isCancelled` is asked between files.
