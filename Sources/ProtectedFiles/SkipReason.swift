@@ -4,6 +4,7 @@ public enum SkipReason: String, Sendable, Hashable, CaseIterable, CustomStringCo
     case special = "a device, a socket or a pipe"
     case otherFileSystem = "on another file system"
     case ownHome = "Candado's own home"
+    case keySource = "what the keybag is opened with"
     case keybagHome = "the home of a keybag"
     case recoveryCapsule = "a recovery capsule, which stays plain"
     case leftover = "what an interrupted change had left, and is removed now"

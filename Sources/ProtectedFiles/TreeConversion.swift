@@ -128,7 +128,9 @@ public struct TreeConversion: Sendable {
         _ path: FilePath, _ name: FilePath, _ directory: DirectoryHandle, _ status: FileStatus, isOperand: Bool,
         _ batch: ConversionBatch
     ) throws {
-        if options.excluded.contains(FileIdentity(status)) { return report(path, .failed(Self.isOwnHome)) }
+        if options.excluded.contains(FileIdentity(status)) {
+            return report(path, isOperand ? .failed(Self.isOwnHome) : .skipped(.keySource))
+        }
         switch status.kind {
         case .symbolicLink: return report(path, .skipped(.symbolicLink))
         case .special: return report(path, .skipped(.special))

@@ -18,12 +18,17 @@ enum Hints {
         case .notProtected: ["protect it with 'candado protect'"]
         case .recordMissing: ["run 'candado repair': the header holds a copy of the key record"]
         case .damaged(.record), .damaged(.header):
-            ["run 'candado repair'; if that fails, restore the file from a backup"]
+            [
+                "run 'candado repair'; if that fails, restore the file from a backup",
+                "if another program saved over the file, it is plain now: 'setfattr -x user.candado FILE', then protect it",
+            ]
         case .damaged(.unwrap): ["the key record was changed or is another file's: restore both from a backup"]
         case .damaged(.chunk): ["restore the file from a backup"]
-        case .damaged(.keybag): ["run 'candado doctor'; if both copies are damaged, restore the home from a backup"]
-        case .damaged(.deviceKey):
-            ["run 'candado doctor'; if both copies are damaged, the recovery key is the way back"]
+        case .damaged(.keybag), .damaged(.deviceKey):
+            [
+                "run 'candado doctor'; if both copies are damaged, restore the home from a backup",
+                "or move the home aside and run 'candado recover --capsule F' with a recovery capsule and the recovery key",
+            ]
         case .damaged(.capsule): ["use another copy: in the home, at the root of a protected tree, or in an export"]
         case .foreignKeybag: ["use the home that it was made with: --home DIR or CANDADO_HOME"]
         case .needsNewerVersion: ["install a newer version of candado"]

@@ -26,6 +26,12 @@ enum ConvertCommands {
         var options = TreeConversion.Options()
         options.recursive = context.invocation.has(.recursive)
         options.crossesFileSystems = context.invocation.has(.crossFileSystems)
+        if case .file(let path) = try PasscodeSource(context.invocation),
+            let status = try? context.system.status(of: path, in: currentDirectory, followLinks: true)
+        {
+            // Encrypted under the passcode that it holds, it would lock everybody out.
+            options.excluded.insert(FileIdentity(status))
+        }
         let start = WorkingDirectory()
         var interruption: ProtectionError?
         for operand in context.invocation.operands {
@@ -88,7 +94,7 @@ extension FileOutcome {
             switch reason {
             case .symbolicLink: .symbolicLink
             case .special: .notRegular
-            case .ownHome, .keybagHome: .ownHome
+            case .ownHome, .keybagHome, .keySource: .ownHome
             case .otherFileSystem, .recoveryCapsule, .leftover, .vanished: nil
             }
         return ProtectionError(.unsupported, "not converted: \(reason.rawValue)", reason: why)

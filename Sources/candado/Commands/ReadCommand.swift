@@ -21,7 +21,7 @@ enum ReadCommand {
         let progress = ByteProgress(context, verb: "reading", total: size, isWanted: isatty(output) == 0)
         defer { progress.finish() }
         do {
-            _ = try session.unlocking(canRunAgain: { !begun.isSet }) {
+            let (_, place) = try session.unlocking(canRunAgain: { !begun.isSet }) {
                 try session.protection.files.read(path) { bytes in
                     begun.set()
                     try failure.catching {
@@ -31,6 +31,10 @@ enum ReadCommand {
                         progress.add(bytes.count)
                     }
                 }
+            }
+            if place == .header {
+                context.console.warning(
+                    "\(path.quoted) has lost its key record or has a weaker one; 'candado repair' mends it")
             }
         } catch {
             throw failure.error ?? error

@@ -7,6 +7,14 @@ enum WriteCommand {
     static func run(_ context: CommandContext) throws -> ExitStatus {
         let path = context.invocation.operands[0].path
         let system = context.system
+        guard !context.invocation.operands[0].isDash else {
+            throw UsageError(
+                "'write' needs the path of a file; '-' is not one", hint: "write './-' for a file of that name")
+        }
+        // The passcode would be taken out of what is to be written.
+        guard try PasscodeSource(context.invocation) != .descriptor(input) else {
+            throw UsageError("stdin cannot be both the passcode and the content")
+        }
         try SameFile.refuse(path, input, "stdin", system)
         let session = try Session(context)
         let wanted = context.invocation.value(.protectionClass)?.text.flatMap { ProtectionClass(name: $0) }

@@ -12,6 +12,10 @@ final class ReportFile: Sendable {
 
     /// Throws when the path is taken by anything but a plain file.
     init(_ path: FilePath, _ system: any SystemCalls) throws {
+        guard !KeybagHome.keyFileNames.contains(path.lastComponent) else {
+            throw CommandFailure(
+                .failed, "\(path.quoted) has the name of a keybag's file: it is not replaced by a report")
+        }
         // Content that may be locked is never replaced, whatever by.
         guard try Self.isPlainOrAbsent(path, system) else {
             throw CommandFailure(.failed, "\(path.quoted) is not a plain file: it is not replaced by a report")
