@@ -91,7 +91,13 @@ public struct StagedFile: ~Copyable, Sendable {
             try system.unlink(temporary, in: directory)
         }
         if case .failure(let error) = outcome {
-            try system.rename(temporary, in: directory, to: name, in: directory, replacing: .required)
+            if case .failure = Result(catching: {
+                try system.rename(temporary, in: directory, to: name, in: directory, replacing: .required)
+            }) {
+                // A call that failed is no sign of a writer: then the two are as good as each other, and one may go.
+                if error is SystemError { try? system.unlink(temporary, in: directory) }
+                throw error
+            }
             temporaryName = temporary
             throw error
         }

@@ -5,11 +5,11 @@ import ProtectionModel
 final class ConversionBatch {
     /// Files whose new forms wait for one sync at most: a sync of a busy disk takes long, however little it is for. Each
     /// holds two descriptors, of which half of what the process may have are taken at most.
-    static let mostFiles = max(16, min(4096, ProcessLimits.descriptorLimit / 4))
+    private let mostFiles: Int
     /// Bytes that wait for one sync at most: the second copy that is ever needed.
     static let mostBytes: Int64 = 256 << 20
     /// Directories that stay open for one batch at most: an eighth of the descriptors.
-    static let mostDirectories = max(8, min(1024, ProcessLimits.descriptorLimit / 8))
+    private let mostDirectories: Int
 
     struct File: Sendable {
         let name: FilePath
@@ -41,14 +41,18 @@ final class ConversionBatch {
     private var unsynced: [UInt64: (directory: DirectoryHandle, isOnly: Bool)] = [:]
     private var system: any SystemCalls { conversion.files.system }
 
-    init(_ conversion: TreeConversion) { self.conversion = conversion }
+    init(_ conversion: TreeConversion) {
+        self.conversion = conversion
+        mostFiles = max(16, min(4096, conversion.descriptorLimit / 4))
+        mostDirectories = max(8, min(1024, conversion.descriptorLimit / 8))
+    }
 
     func add(_ file: File) throws {
         files.append(file)
         bytes += file.size
         directories.insert(ObjectIdentifier(file.directory))
-        if files.count >= Self.mostFiles || bytes >= Self.mostBytes { try flush() }
-        if directories.count >= Self.mostDirectories { try flush() }
+        if files.count >= mostFiles || bytes >= Self.mostBytes { try flush() }
+        if directories.count >= mostDirectories { try flush() }
     }
 
     /// Takes the class off a directory, once all below it is done without a failure: a file that stays protected must
@@ -56,7 +60,7 @@ final class ConversionBatch {
     func removeMark(of directory: DirectoryHandle, _ path: FilePath) throws {
         marks.append((directory, path))
         directories.insert(ObjectIdentifier(directory))
-        if directories.count >= Self.mostDirectories { try flush() }
+        if directories.count >= mostDirectories { try flush() }
     }
 
     /// Remembers that names or attributes in a directory have to be made durable.
@@ -228,7 +232,7 @@ final class ConversionBatch {
             }
             outcome = .unchanged(present)
         case .failed(let error) where error.code == .system(ErrorNumber.noEntry) && !file.isOperand:
-            outcome = .skipped("gone since it was listed")
+            outcome = .skipped(.vanished)
         case .failed(let error): outcome = .failed(error)
         case nil: outcome = .failed(ProtectionError(.cancelled, "interrupted", path: file.path))
         }

@@ -14,7 +14,7 @@ public struct ConversionOutcome: Sendable {
         /// It was as asked already.
         case unchanged(ProtectionClass?)
         /// It is not for converting: a symbolic link, a device, another file system, or gone since it was listed.
-        case skipped(String)
+        case skipped(SkipReason)
         /// It is as it was, and could not be converted.
         case failed(ProtectionError)
     }
@@ -44,15 +44,14 @@ public struct TreeConversion: Sendable {
         public init() {}
     }
 
-    /// The name of the recovery capsule at the root of a tree; it stays plain.
-    public static let capsuleName: FilePath = ".candado-recovery"
-
     let files: ProtectedFileSystem
     let conversion: Conversion
     let options: Options
     let report: @Sendable (ConversionOutcome) -> Void
     let isCancelled: @Sendable () -> Bool
     let progress: @Sendable (Int) -> Void
+    /// Descriptors that the process may have.
+    var descriptorLimit = ProcessLimits.descriptorLimit
 
     /// `report` is called for each file, from one thread at a time. `progress` is called with each number of bytes that
     /// was read, from any thread. `isCancelled` is asked between files.
@@ -82,7 +81,8 @@ public struct TreeConversion: Sendable {
                 switch status.kind {
                 case .directory:
                     guard options.recursive else {
-                        throw ProtectionError(.unsupported, "this is a directory, and recursion was not asked for")
+                        throw ProtectionError(
+                            .unsupported, "this is a directory, and recursion was not asked for", reason: .directory)
                     }
                     try TreeWalk(self, batch, device: status.device).run(path)
                 default:
@@ -130,22 +130,22 @@ public struct TreeConversion: Sendable {
     ) throws {
         if options.excluded.contains(FileIdentity(status)) { return report(path, .failed(Self.isOwnHome)) }
         switch status.kind {
-        case .symbolicLink: return report(path, .skipped("a symbolic link"))
-        case .special: return report(path, .skipped("a device, a socket or a pipe"))
+        case .symbolicLink: return report(path, .skipped(.symbolicLink))
+        case .special: return report(path, .skipped(.special))
         case .directory: return
         case .regular: break
         }
-        if name == Self.capsuleName {
+        if name == RecoveryCapsuleFile.name {
             if isOperand {
                 let error = ProtectionError(.unsupported, "a file of this name is taken for a recovery capsule")
                 return report(path, .failed(error))
             }
             // At the root of the tree it was put by us a moment ago; anywhere else somebody may wonder.
-            if !directory.progress.isRoot { report(path, .skipped("a recovery capsule, which stays plain")) }
+            if !directory.progress.isRoot { report(path, .skipped(.recoveryCapsule)) }
             return
         }
         if StagedFile.isTemporaryName(name), !isOperand, status.linkCount == 1, removeLeftover(name, directory) {
-            return report(path, .skipped("what an interrupted change had left, and is removed now"))
+            return report(path, .skipped(.leftover))
         }
         try batch.add(
             ConversionBatch.File(
@@ -169,7 +169,8 @@ public struct TreeConversion: Sendable {
     }
 
     static let isOwnHome = ProtectionError(
-        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again")
+        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again",
+        reason: .ownHome)
 }
 
 /// One file of one file system, whatever its names.

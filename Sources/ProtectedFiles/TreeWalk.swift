@@ -57,10 +57,10 @@ final class TreeWalk {
             return try conversion.consider(path, name, directory, status, isOperand: false, batch)
         }
         if conversion.options.excluded.contains(FileIdentity(status)) {
-            return conversion.report(path, .skipped("Candado's own home"))
+            return conversion.report(path, .skipped(.ownHome))
         }
         if status.device != device, !conversion.options.crossesFileSystems {
-            return conversion.report(path, .skipped("on another file system"))
+            return conversion.report(path, .skipped(.otherFileSystem))
         }
         try enter(path, name, in: directory.number)
     }
@@ -75,7 +75,7 @@ final class TreeWalk {
             let entries = try system.entries(handle.number)
             if isHome(entries) {
                 let result: ConversionOutcome.Result =
-                    parent == nil ? .failed(TreeConversion.isOwnHome) : .skipped("the home of a keybag")
+                    parent == nil ? .failed(TreeConversion.isOwnHome) : .skipped(.keybagHome)
                 return conversion.report(path, result)
             }
             try mark(handle, status.device)
@@ -146,7 +146,7 @@ final class TreeWalk {
     private func fail(_ path: FilePath, _ progress: DirectoryProgress, _ error: any Error) {
         let error = ProtectionError.from(error, at: path)
         if error.code == .system(ErrorNumber.noEntry) {
-            return conversion.report(path, .skipped("gone since it was listed"))
+            return conversion.report(path, .skipped(.vanished))
         }
         progress.fail()
         conversion.report(path, .failed(error))

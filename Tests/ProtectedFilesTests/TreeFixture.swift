@@ -40,15 +40,18 @@ extension FilesFixture {
     func convert(
         _ path: FilePath, _ conversion: Conversion, recursive: Bool = true,
         system: any SystemCalls = LinuxSystemCalls.shared, excluded: Set<FileIdentity> = [], crossing: Bool = false,
-        isCancelled: @escaping @Sendable () -> Bool = { false }, outcomes: TreeOutcomes = TreeOutcomes()
+        descriptorLimit: Int? = nil, isCancelled: @escaping @Sendable () -> Bool = { false },
+        outcomes: TreeOutcomes = TreeOutcomes()
     ) throws -> TreeOutcomes {
         var options = TreeConversion.Options()
         options.recursive = recursive
         options.excluded = excluded
         options.crossesFileSystems = crossing
-        try TreeConversion(
+        var tree = TreeConversion(
             ProtectedFileSystem(keys: keybag, system: system), conversion, options: options, isCancelled: isCancelled
-        ) { outcomes.add($0) }.run(path)
+        ) { outcomes.add($0) }
+        if let descriptorLimit { tree.descriptorLimit = descriptorLimit }
+        try tree.run(path)
         return outcomes
     }
 

@@ -13,7 +13,7 @@ import Testing
     private final class FewDescriptors: Sendable {
         private let open = Mutex<Set<Int32>>([])
         private let most = Mutex(0)
-        private let limit: Int
+        let limit: Int
         init(_ limit: Int) { self.limit = limit }
 
         var peak: Int { most.withLock { $0 } }
@@ -39,14 +39,14 @@ import Testing
         }
     }
 
-    @Test(arguments: [60, 100, 1000])
+    @Test(arguments: [100, 250, 1000])
     func aWideTreeNeedsFewDescriptors(limit: Int) throws {
         let fixture = try FilesFixture()
         try fixture.shell(
             "python3 - <<'E'\nimport os\nfor d in range(300):\n  os.mkdir(f'd{d}')\n  for i in range(2): open(f'd{d}/f{i}','w').write(f'{d} {i}')\nE")
         for conversion in [Conversion.protect(.complete), .unprotect] {
             let few = FewDescriptors(limit)
-            let outcomes = try fixture.convert(fixture.path("."), conversion, system: few.system)
+            let outcomes = try fixture.convert(fixture.path("."), conversion, system: few.system, descriptorLimit: few.limit)
             #expect(outcomes.count("changed") == 600, "\(outcomes.codes.prefix(3))")
             // Two threads may count past each other.
             #expect(few.peak <= limit + 2)
@@ -61,9 +61,9 @@ import Testing
         try fixture.shell(
             "python3 - <<'E'\nimport os\nfor d in range(\(depth)):\n  open('file','w').write(str(d)); os.mkdir('d'); os.chdir('d')\nE")
         let few = FewDescriptors(600)
-        let outcomes = try fixture.convert(fixture.path("."), .protect(.complete), system: few.system)
+        let outcomes = try fixture.convert(fixture.path("."), .protect(.complete), system: few.system, descriptorLimit: few.limit)
         #expect(outcomes.count("changed") == depth, "\(outcomes.codes.prefix(3))")
-        let again = try fixture.convert(fixture.path("."), .unprotect, system: few.system)
+        let again = try fixture.convert(fixture.path("."), .unprotect, system: few.system, descriptorLimit: few.limit)
         #expect(again.count("changed") == depth, "\(again.codes.prefix(3))")
         #expect(few.peak < 600)
         try fixture.shell(
@@ -75,7 +75,7 @@ import Testing
         let count = getenv("CANDADO_LONG") != nil ? 20_000 : 3000
         try fixture.shell("python3 - <<'E'\nfor i in range(\(count)): open(f'f{i}','w').write(str(i))\nE")
         let few = FewDescriptors(900)
-        let outcomes = try fixture.convert(fixture.path("."), .protect(.complete), system: few.system)
+        let outcomes = try fixture.convert(fixture.path("."), .protect(.complete), system: few.system, descriptorLimit: few.limit)
         #expect(outcomes.count("changed") == count, "\(outcomes.codes.prefix(3))")
         #expect(try fixture.files.contents(of: fixture.path("f1234")) == Array("1234".utf8))
     }

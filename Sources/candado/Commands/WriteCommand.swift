@@ -12,11 +12,17 @@ enum WriteCommand {
         let wanted = context.invocation.value(.protectionClass)?.text.flatMap { ProtectionClass(name: $0) }
         let begun = Flag()
         let failure = FirstFailure()
+        let source = try? system.status(input)
+        let progress = ByteProgress(
+            context, verb: "writing", total: source.flatMap { $0.kind == .regular ? $0.size : nil })
+        defer { progress.finish() }
         do {
             let (length, protectionClass) = try session.unlocking(canRunAgain: { !begun.isSet }) {
                 try session.protection.files.write(to: path, class: wanted) { buffer in
                     begun.set()
-                    return try failure.catching { try fill(buffer, system) }
+                    let count = try failure.catching { try fill(buffer, system) }
+                    progress.add(count)
+                    return count
                 }
             }
             session.showWarnings()
