@@ -74,7 +74,7 @@ public struct Settings: Hashable, Sendable {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.count >= 2, lines.last == "" else { throw damaged }
         guard lines[0] == Self.firstLine else {
-            if lines[0].hasPrefix("candado-settings ") {
+            if Self.isNewerVersion(lines[0]) {
                 throw ProtectionError(.needsNewerVersion, "the settings need a newer version of candado")
             }
             throw damaged
@@ -89,6 +89,13 @@ public struct Settings: Hashable, Sendable {
             try set(name, to: String(parts[1]))
         }
         guard encoded == bytes else { throw damaged }
+    }
+
+    private static func isNewerVersion(_ line: Substring) -> Bool {
+        let prefix = "candado-settings "
+        let number = line.dropFirst(prefix.count)
+        guard line.hasPrefix(prefix), let version = UInt32(number) else { return false }
+        return version > 1 && String(version) == number
     }
 
     /// Reads the settings of a home; a home without any has the defaults.
@@ -106,12 +113,13 @@ public struct Settings: Hashable, Sendable {
         do throws(ProtectionError) { return try Settings(decoding: bytes) } catch { throw error.at(path) }
     }
 
-    /// Writes the settings of a home atomically.
+    /// Writes the settings of a home atomically. Throws `invalidArgument` for values that would not be read again.
     public func write(
         to home: KeybagHome, _ system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) {
         let path = home.directory.appending(Self.fileName)
         let bytes = encoded
+        _ = try Settings(decoding: bytes)
         let outcome = bytes.withUnsafeBytes { buffer in
             Result { () throws(SystemError) in try AtomicFile.replace(path, with: buffer, system) }
         }
