@@ -36,7 +36,10 @@ import Testing
     }
 
     /// The reader in another language, which was written from the format pages alone, agrees.
-    @Test(.enabled(if: (try? Command.run("python3", ["-c", "import cryptography"]))?.status == 0, "needs Python's cryptography"))
+    @Test(
+        .enabled(
+            if: (try? Command.run("python3", ["-c", "import cryptography"]))?.status == 0, "needs Python's cryptography"
+        ))
     func theIndependentReaderAgrees() throws {
         let (directory, files) = try GoldenContainer.open()
         let reader = GoldenContainer.fixtures.parent.appending("docs/formats/reader/candado_reader.py").description
@@ -78,7 +81,8 @@ import Testing
             // Nothing that is damaged is replaced, and reading writes nothing.
             #expect(try directory.read("files/sample") == sample.bytes)
             if columns[3] != "content" {
-                #expect(code { try files.write([1], to: path) } != nil || columns[3] == "damaged chunk", "\(columns[0])")
+                #expect(
+                    code { try files.write([1], to: path) } != nil || columns[3] == "damaged chunk", "\(columns[0])")
             }
             count += 1
         }
@@ -108,7 +112,8 @@ import Testing
         func add(_ name: String, _ protectionClass: ProtectionClass, _ content: [UInt8]) throws {
             let path = directory.appending("files").appending(FilePath(name)!)
             let bytes = try directory.read(FilePath("files/\(name)")!)
-            let record = try #require(try FileInspection.inspect(path).record)
+            let inspection = try FileInspection.inspect(path)
+            let record = try #require(inspection.record)
             manifest += "\(name) \(protectionClass.name) \(content.count) "
             manifest += GoldenContainer.hexadecimal(try Digest.sha256(content)) + " "
             manifest += GoldenContainer.hexadecimal(record.encoded) + "\n"
@@ -118,7 +123,8 @@ import Testing
             for length in Self.lengths {
                 let name = "\(protectionClass.name)-\(length)"
                 let content = pattern(length, seed: UInt64(length))
-                try files.write(content, to: directory.appending("files").appending(FilePath(name)!), class: protectionClass)
+                try files.write(
+                    content, to: directory.appending("files").appending(FilePath(name)!), class: protectionClass)
                 try add(name, protectionClass, content)
             }
         }
@@ -135,7 +141,8 @@ import Testing
         try handle.close()
         _ = try files.setProtectionClass(of: edited, to: .complete)
         try add("edited-complete", .complete, try files.contents(of: edited))
-        try GoldenContainer.put(Array(manifest.utf8), attribute: nil, at: GoldenContainer.directory.appending("manifest.txt"))
+        try GoldenContainer.put(
+            Array(manifest.utf8), attribute: nil, at: GoldenContainer.directory.appending("manifest.txt"))
     }
 }
 
@@ -145,7 +152,9 @@ private struct BrokenSample {
     var attribute: [UInt8]?
 
     mutating func apply(_ words: [String], _ golden: [String: GoldenContainer]) throws {
-        func number(_ index: Int) throws -> Int { try #require(words.count > index ? Int(words[index]) : nil, "\(words)") }
+        func number(_ index: Int) throws -> Int {
+            try #require(words.count > index ? Int(words[index]) : nil, "\(words)")
+        }
         switch words[0] {
         case "flip": bytes[try number(1)] ^= 0x01
         case "zero": for index in try number(1)..<(number(1) + number(2)) { bytes[index] = 0 }
