@@ -18,12 +18,14 @@ struct ContainerHeader: Equatable {
     static let version: UInt16 = 1
     /// Feature bits. Bit 0 (sparse files) is specified but not written by this version.
     static let knownFeatures: UInt32 = 0
+    /// Far more headers than anybody writes: so adding one never overflows.
+    static let counterLimit: UInt64 = 1 << 62
     private static let recordOffset = 64
     private static let recordRoom = 128
     private static let sealedSize = 472
     private static let domain: [UInt8] = Array("candado/v1/header".utf8)
 
-    /// Rises with every header written; the authentic slot with the higher one counts.
+    /// Rises with every header written, and stays below ``counterLimit``; the authentic slot with the higher one counts.
     var counter: UInt64
     /// Bytes of content.
     var length: UInt64
@@ -96,7 +98,7 @@ struct ContainerHeader: Equatable {
         let log = Log(
             offset: slot.number(at: 40, as: UInt64.self), identifier: slot.number(at: 48, as: UInt64.self),
             sealedEntries: slot.number(at: 56, as: UInt32.self))
-        guard recordCount <= Self.recordRoom, counter < .max, syncedLength <= length,
+        guard recordCount <= Self.recordRoom, counter < Self.counterLimit, syncedLength <= length,
             length <= ContainerGeometry.maximumLength,
             slot.isZero(60..<64), slot.isZero((Self.recordOffset + recordCount)..<Self.sealedSize)
         else { throw ProtectionError(.damaged(.header), "the container's header does not decode") }

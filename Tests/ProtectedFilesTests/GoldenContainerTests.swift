@@ -104,33 +104,38 @@ import Testing
         }
     }
 
+    /// Copies a container to the fixtures and returns its line of the manifest.
+    private func keep(_ name: String, _ content: [UInt8], in directory: TemporaryDirectory) throws -> String {
+        let path = directory.appending("files").appending(FilePath(name)!)
+        let inspection = try FileInspection.inspect(path)
+        let record = try #require(inspection.record)
+        try GoldenContainer.put(
+            try directory.read(FilePath("files/\(name)")!), attribute: nil,
+            at: GoldenContainer.directory.appending(FilePath(name)!))
+        let words = [
+            name, record.protectionClass.name, String(content.count),
+            GoldenContainer.hexadecimal(try Digest.sha256(content)), GoldenContainer.hexadecimal(record.encoded),
+        ]
+        return words.joined(separator: " ") + "\n"
+    }
+
     /// Makes the fixtures. Only for a new format version: what is there is never made anew.
     @Test(.enabled(if: getenv("CANDADO_WRITE_GOLDEN_CONTAINERS") != nil, "makes fixtures")) func makeVersion1() throws {
         let (directory, files) = try GoldenContainer.open()
         var manifest = "# Containers of format version 1, under the keybag of fixtures/keybags/v1. One line each:\n"
         manifest += "# name, class, bytes of content, SHA-256 of the content, the attribute user.candado.\n"
-        func add(_ name: String, _ protectionClass: ProtectionClass, _ content: [UInt8]) throws {
-            let path = directory.appending("files").appending(FilePath(name)!)
-            let bytes = try directory.read(FilePath("files/\(name)")!)
-            let inspection = try FileInspection.inspect(path)
-            let record = try #require(inspection.record)
-            manifest += "\(name) \(protectionClass.name) \(content.count) "
-            manifest += GoldenContainer.hexadecimal(try Digest.sha256(content)) + " "
-            manifest += GoldenContainer.hexadecimal(record.encoded) + "\n"
-            try GoldenContainer.put(bytes, attribute: nil, at: GoldenContainer.directory.appending(FilePath(name)!))
-        }
         for protectionClass in ProtectionClass.allCases {
             for length in Self.lengths {
                 let name = "\(protectionClass.name)-\(length)"
                 let content = pattern(length, seed: UInt64(length))
                 try files.write(
                     content, to: directory.appending("files").appending(FilePath(name)!), class: protectionClass)
-                try add(name, protectionClass, content)
+                manifest += try keep(name, content, in: directory)
             }
         }
         let large = pattern(76 * 4096 + 1, seed: 5)
         try files.write(large, to: directory.appending("files/none-311297"), class: ProtectionClass.none)
-        try add("none-311297", .none, large)
+        manifest += try keep("none-311297", large, in: directory)
         // Overwritten, cut and grown through a handle, and raised from class D.
         let edited = directory.appending("files/edited-complete")
         try files.write(pattern(9000), to: edited, class: ProtectionClass.none)
@@ -140,7 +145,7 @@ import Testing
         try handle.write([1, 2, 3], at: 6000)
         try handle.close()
         _ = try files.setProtectionClass(of: edited, to: .complete)
-        try add("edited-complete", .complete, try files.contents(of: edited))
+        manifest += try keep("edited-complete", try files.contents(of: edited), in: directory)
         try GoldenContainer.put(
             Array(manifest.utf8), attribute: nil, at: GoldenContainer.directory.appending("manifest.txt"))
     }
