@@ -94,7 +94,8 @@ public final class FileProtection: Sendable {
 
     // MARK: - Whole files
 
-    /// Writes a whole file atomically and durably. The class is the one given, else that of the file it replaces, else
+    /// Writes a whole file atomically and durably. Class D is written `ProtectionClass.none` here, since `.none` alone
+    /// would be read as no class given. The class is the one given, else that of the file it replaces, else
     /// the directory's, else the default. Content that is locked is never replaced.
     ///
     /// Throws `locked`, `unsupported`, `damaged`, `foreignKeybag`, `system`.
