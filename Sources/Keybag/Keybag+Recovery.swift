@@ -57,8 +57,13 @@ extension Keybag {
                         .alreadyExists, "another keybag's recovery capsule lies here, and is left alone", path: path)
                 }
             } catch {
-                // One that is damaged is nobody's any more.
-                if case .damaged = error.code {} else { throw error.at(path) }
+                // A capsule that is damaged is nobody's any more; what never was one is somebody's.
+                guard case .damaged = error.code else { throw error.at(path) }
+                guard present.isEmpty || present.starts(with: RecoveryCapsule.magic) else {
+                    throw ProtectionError(
+                        .alreadyExists, "a file that is no recovery capsule has its name here, and is left alone",
+                        path: path)
+                }
             }
         }
         try replace(path, bytes, "the recovery capsule cannot be written")

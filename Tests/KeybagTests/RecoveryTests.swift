@@ -306,6 +306,22 @@ import Testing
         #expect(try otherFixture.file("recovery-capsule") == theirs)
     }
 
+    @Test func aFileThatNeverWasACapsuleIsLeftAloneAndABrokenOneIsReplaced() throws {
+        let (fixture, keybag) = try made(try RecoveryKey.generate())
+        try fixture.directory.makeDirectory("tree")
+        let place = fixture.directory.path.appending("tree")
+        let capsule = try #require(try keybag.recoveryCapsule())
+        for (present, isReplaced) in [
+            (Array("mine\n".utf8), false), (Array(capsule.dropFirst()), false), ([], true),
+            (Array(capsule.prefix(40)), true),
+        ] {
+            try fixture.directory.write(present, to: "tree/.candado-recovery")
+            let thrown = code { try keybag.placeRecoveryCapsule(in: place) }
+            #expect(thrown == (isReplaced ? nil : .alreadyExists))
+            #expect(try fixture.directory.read("tree/.candado-recovery") == (isReplaced ? capsule : present))
+        }
+    }
+
     // MARK: Rotation
 
     @Test func rotationGivesNewFilesNewKeysAndOldFilesStayReadable() throws {
