@@ -251,11 +251,12 @@ import Testing
     func whatCannotBeReadInTheCapsulesPlaceIsLeftAlone(whenOpened: Bool) throws {
         let (fixture, keybag) = try made(try RecoveryKey.generate())
         try fixture.directory.makeDirectory("tree")
-        try fixture.directory.write([1, 2, 3], to: "tree/.candado-recovery")
+        let broken = Array(try fixture.file("recovery-capsule").prefix(40))
+        try fixture.directory.write(broken, to: "tree/.candado-recovery")
         let place = fixture.directory.path.appending("tree")
         let half = try fixture.open(system: unreadable(RecoveryCapsuleFile.name, whenOpened: whenOpened))
         #expect(code { try half.placeRecoveryCapsule(in: place) } == .system(EIO))
-        #expect(try fixture.directory.read("tree/.candado-recovery") == [1, 2, 3])
+        #expect(try fixture.directory.read("tree/.candado-recovery") == broken)
         #expect(try keybag.placeRecoveryCapsule(in: place))
         #expect(try fixture.directory.read("tree/.candado-recovery") == fixture.file("recovery-capsule"))
     }
