@@ -41,8 +41,12 @@ let package = Package(
         .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "TestSupport"]),
         .testTarget(name: "KeybagTests", dependencies: ["Keybag", "TestSupport"]),
         // A second process for the tests of locks; not a product.
-        .executableTarget(name: "candado-test-worker", dependencies: ["ProtectedFiles", "Keybag", "TestSupport"], path: "Tests/TestWorker"),
-        .testTarget(name: "ProtectedFilesTests", dependencies: ["ProtectedFiles", "Keybag", "TestSupport", "candado-test-worker"]),
+        .executableTarget(
+            name: "candado-test-worker", dependencies: ["ProtectedFiles", "Keybag", "TestSupport"],
+            path: "Tests/TestWorker"),
+        .testTarget(
+            name: "ProtectedFilesTests",
+            dependencies: ["ProtectedFiles", "Keybag", "TestSupport", "candado-test-worker"]),
         .testTarget(name: "FileProtectionTests", dependencies: ["FileProtection", "TestSupport"]),
         .testTarget(name: "ProtectionAuditTests", dependencies: ["ProtectionAudit", "FileProtection", "TestSupport"]),
         .testTarget(name: "CommandLineTests", dependencies: ["candado", "TestSupport"], exclude: ["Scenarios"]),

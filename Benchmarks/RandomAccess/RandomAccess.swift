@@ -57,7 +57,9 @@ struct RandomAccess {
         let line = try SecretBytes(count: Passcode.maximumCount) { buffer in
             size = try SafeFile.read(passcodeFile, into: buffer, ownerOnly: true, system)
         }
-        let passcode = try line.withUnsafeBytes { try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<size])) }
+        let passcode = try line.withUnsafeBytes {
+            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<size]))
+        }
         let protection = try FileProtection.open(KeybagHome(directory: home))
         try protection.unlock(passcode: passcode)
         return protection
@@ -68,7 +70,8 @@ struct RandomAccess {
             let rest = Remaining(size)
             _ = try protection.files.write(to: path) { buffer in
                 let count = rest.take(buffer.count)
-                UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).initializeMemory(as: UInt8.self, repeating: 0x5a)
+                UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).initializeMemory(
+                    as: UInt8.self, repeating: 0x5a)
                 return count
             }
         }

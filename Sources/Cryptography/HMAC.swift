@@ -3,9 +3,16 @@ import COpenSSL
 /// HMAC-SHA256 into a caller's buffer, which may be secret memory.
 enum HMAC {
     /// A context that knows its hash and no key: copying it saves looking the hash up by name each time.
-    private struct Template: @unchecked Sendable {
+    struct Template: @unchecked Sendable {
         let context: OpaquePointer?
         let failure: String
+
+        /// A context of the caller's own. OpenSSL would follow a nil pointer.
+        func copy() throws(CryptographyError) -> OpaquePointer {
+            guard let context else { throw .library(failure) }
+            guard let copy = EVP_MAC_CTX_dup(context) else { throw .library(Library.errorText()) }
+            return copy
+        }
     }
 
     private static let template: Template = {
@@ -27,7 +34,7 @@ enum HMAC {
         into result: UnsafeMutableRawBufferPointer
     ) throws(CryptographyError) {
         guard result.count == Authenticator.size else { throw .invalidArgument("an authenticator has 32 bytes") }
-        guard let context = EVP_MAC_CTX_dup(template.context) else { throw .library(template.failure) }
+        let context = try template.copy()
         defer { EVP_MAC_CTX_free(context) }
         // OpenSSL takes a nil key for "the one before", so an empty key still needs an address.
         var none: UInt8 = 0

@@ -26,12 +26,18 @@ enum Library {
         return Fetched(OSSL_LIB_CTX_new())
     }()
 
-    static let gcm = Fetched(EVP_CIPHER_fetch(context.pointer, "AES-256-GCM", nil))
-    static let ecb = Fetched(EVP_CIPHER_fetch(context.pointer, "AES-256-ECB", nil))
-    static let sha256 = Fetched(EVP_MD_fetch(context.pointer, "SHA2-256", nil))
-    static let hmac = Fetched(EVP_MAC_fetch(context.pointer, "HMAC", nil))
-    static let singleStep = Fetched(EVP_KDF_fetch(context.pointer, "SSKDF", nil))
-    static let scrypt = Fetched(EVP_KDF_fetch(context.pointer, "SCRYPT", nil))
+    static let gcm = fetch { EVP_CIPHER_fetch($0, "AES-256-GCM", nil) }
+    static let ecb = fetch { EVP_CIPHER_fetch($0, "AES-256-ECB", nil) }
+    static let sha256 = fetch { EVP_MD_fetch($0, "SHA2-256", nil) }
+    static let hmac = fetch { EVP_MAC_fetch($0, "HMAC", nil) }
+    static let singleStep = fetch { EVP_KDF_fetch($0, "SSKDF", nil) }
+    static let scrypt = fetch { EVP_KDF_fetch($0, "SCRYPT", nil) }
+
+    /// From our own context only: no context would mean OpenSSL's, which reads a configuration file.
+    private static func fetch(_ body: (OpaquePointer) -> OpaquePointer?) -> Fetched {
+        guard let pointer = context.pointer else { return context }
+        return Fetched(body(pointer))
+    }
 
     /// OpenSSL's text for the errors of this thread, which are then forgotten.
     static func errorText() -> String {

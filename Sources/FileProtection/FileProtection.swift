@@ -94,7 +94,8 @@ public final class FileProtection: Sendable {
 
     // MARK: - Whole files
 
-    /// Writes a whole file atomically and durably. The class is the one given, else that of the file it replaces, else
+    /// Writes a whole file atomically and durably. Class D is written `ProtectionClass.none` here, since `.none` alone
+    /// would be read as no class given. The class is the one given, else that of the file it replaces, else
     /// the directory's, else the default. Content that is locked is never replaced.
     ///
     /// Throws `locked`, `unsupported`, `damaged`, `foreignKeybag`, `system`.
@@ -159,6 +160,7 @@ public final class FileProtection: Sendable {
     ) throws(ProtectionError) {
         var options = options
         options.excluded.formUnion(files.excluded)
+        options.homeMarks = KeybagHome.marks
         let tree = TreeConversion(
             files, conversion, options: options, isCancelled: isCancelled, progress: progress, report: report)
         if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {

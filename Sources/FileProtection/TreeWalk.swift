@@ -11,6 +11,10 @@ public struct TreeWalk: Sendable {
         /// The path, as it was given or found.
         public let path: FilePath
         public let status: FileStatus
+        /// The name to reach it by in ``directory``, however long the path is; an operand's is the path itself.
+        public let name: FilePath
+        /// The open directory that it is in, or the current one for an operand. Open only until `body` returns.
+        public let directory: Int32
     }
 
     private let system: any SystemCalls
@@ -52,7 +56,7 @@ public struct TreeWalk: Sendable {
         if isCancelled() { throw ProtectionError(.cancelled, "interrupted") }
         if excluded.contains(FileIdentity(status)) { return }
         guard crossesFileSystems || status.device == device else { return }
-        try body(path, .success(Visit(path: path, status: status)))
+        try body(path, .success(Visit(path: path, status: status, name: name, directory: directory)))
         guard status.kind == .directory else { return }
         let number: Int32
         do throws(SystemError) {

@@ -66,11 +66,15 @@ final class AttemptFile: Sendable {
 
     /// Writes down that a try begins. Throws `tooManyTries` when it is too early; then nothing counts.
     ///
-    /// When the file cannot be written the try is allowed all the same, once in the longest delay.
+    /// When the file cannot be read or written the try is allowed all the same, once in the longest delay; but this process
+    /// alone knows of that try.
     func begin(_ warnings: inout [KeybagWarning]) throws(ProtectionError) -> Try {
         var file = openForWriting(&warnings)
         if let file { lock(file) }
-        let before = load(file, &warnings)
+        let loaded = load(file, &warnings)
+        // What cannot be read is not written over either.
+        if loaded == nil { file = nil }
+        let before = loaded ?? AttemptRecord()
         let wait = AttemptPolicy.delay(afterTries: before.tries) - elapsed(since: before)
         guard wait <= 0 else {
             throw ProtectionError(.tooManyTries(retryAfter: wait), "too many wrong passcodes")
@@ -80,14 +84,15 @@ final class AttemptFile: Sendable {
         current.bootMilliseconds = UInt64(max(0, clock.secondsSinceBoot) * 1000)
         current.epochSeconds = clock.secondsSinceEpoch
         if !store(&current, to: file) {
-            warnings.append(.attemptFileNotWritable)
+            warnings.append(loaded == nil ? .attemptFileNotReadable : .attemptFileNotWritable)
             file = nil
             let now = clock.secondsSinceBoot
             try unrecordedTry.withLock { (last) throws(ProtectionError) in
-                if let last, now - last >= 0, now - last < AttemptPolicy.longestDelay {
+                let wait = Self.wait(after: last, now)
+                guard wait <= 0 else {
                     throw ProtectionError(
-                        .tooManyTries(retryAfter: AttemptPolicy.longestDelay - (now - last)),
-                        "the record of wrong passcodes cannot be written, so there is one try an hour")
+                        .tooManyTries(retryAfter: wait),
+                        "the record of wrong passcodes cannot be used, so this process allows one try an hour")
                 }
                 last = now
             }
@@ -125,25 +130,32 @@ final class AttemptFile: Sendable {
         var ignored: [KeybagWarning] = []
         guard let file = openForWriting(&ignored) else { return }
         lock(file)
-        let before = load(file, &ignored)
-        guard !before.isClean else { return }
+        guard let before = load(file, &ignored), !before.isClean else { return }
         var record = AttemptRecord()
         record.counter = before.counter
         _ = store(&record, to: file)
         unrecordedTry.withLock { $0 = nil }
     }
 
-    /// Completed wrong tries since the last success.
+    /// Completed wrong tries since the last success, as far as they are known.
     func wrongTries() -> UInt32 {
         var ignored: [KeybagWarning] = []
-        return load(nil, &ignored).wrong
+        return load(nil, &ignored)?.wrong ?? 0
     }
 
     /// How long the next try has to wait, in seconds.
     func secondsUntilNextTry() -> Double {
         var ignored: [KeybagWarning] = []
-        let record = load(nil, &ignored)
+        guard let record = load(nil, &ignored) else {
+            return Self.wait(after: unrecordedTry.withLock { $0 }, clock.secondsSinceBoot)
+        }
         return max(0, AttemptPolicy.delay(afterTries: record.tries) - elapsed(since: record))
+    }
+
+    /// How long the next try that cannot be written down has to wait, in seconds.
+    private static func wait(after last: Double?, _ now: Double) -> Double {
+        guard let last, now >= last else { return 0 }
+        return max(0, AttemptPolicy.longestDelay - (now - last))
     }
 
     // MARK: The file
@@ -165,13 +177,20 @@ final class AttemptFile: Sendable {
         _ = try? file.lock(.exclusive, start: 0, count: Int64(AttemptRecord.fileSize), wait: true)
     }
 
-    private func load(_ file: HeldDescriptor?, _ warnings: inout [KeybagWarning]) -> AttemptRecord {
+    /// Nil when the file is there and cannot be read. One that is missing or damaged remembers nothing.
+    private func load(_ file: HeldDescriptor?, _ warnings: inout [KeybagWarning]) -> AttemptRecord? {
         var bytes = [UInt8](repeating: 0, count: AttemptRecord.fileSize)
-        let count = bytes.withUnsafeMutableBytes { buffer -> Int? in
-            if let number = file?.number { return try? system.readFully(number, into: buffer, at: 0) }
-            return try? SafeFile.read(path, into: buffer, ownerOnly: false, system)
+        let result = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(SystemError) in
+                if let number = file?.number { return try system.readFully(number, into: buffer, at: 0) }
+                return try SafeFile.read(path, into: buffer, ownerOnly: false, system)
+            }
         }
-        guard let count else { return AttemptRecord() }
+        let count: Int
+        switch result {
+        case .success(let bytes): count = bytes
+        case .failure(let error): return error.errorNumber == ENOENT ? AttemptRecord() : nil
+        }
         let newest = [0, AttemptRecord.slotSize].compactMap { start -> AttemptRecord? in
             guard count >= start + AttemptRecord.slotSize else { return nil }
             let slot = Array(bytes[start..<(start + AttemptRecord.slotSize)])

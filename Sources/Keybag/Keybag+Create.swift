@@ -77,6 +77,7 @@ extension Keybag {
         _ userKey: borrowing UserKey, _ material: RecoveredMaterial?, _ deviceKeyStore: any DeviceKeyStore,
         _ system: any SystemCalls, _ clock: any SystemClock
     ) throws(ProtectionError) {
+        let firstChange = try KeybagDocument.change(after: material?.change ?? 0)
         let place = NewKeybagPlace(home: home, system: system)
         try place.makeDirectory(home.directory)
         try KeybagStore.withChangeLock(home, system) { () throws(ProtectionError) in
@@ -86,7 +87,8 @@ extension Keybag {
             if let erased = erased ?? nil {
                 try install(
                     try document(
-                        erased.document.identifier, change: erased.document.change + 1, passcode, facts, userKey,
+                        erased.document.identifier,
+                        change: try KeybagDocument.change(after: erased.document.change), passcode, facts, userKey,
                         material, erased.store.keys), facts, userKey, erased.store, replacing: .allowed)
                 return
             }
@@ -109,7 +111,7 @@ extension Keybag {
             let store = KeybagStore(home: home, keys: keys, system: system)
             try install(
                 try document(
-                    identifier, change: (material?.change ?? 0) + 1, passcode, facts, userKey, material, keys),
+                    identifier, change: firstChange, passcode, facts, userKey, material, keys),
                 facts, userKey, store, replacing: .forbidden)
             place.finish(state)
         }

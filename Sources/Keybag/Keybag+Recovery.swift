@@ -29,7 +29,7 @@ extension Keybag {
         guard let bytes = try recoveryCapsule() else { return false }
         try place(bytes, in: directory)
         try KeybagStore.withChangeLock(home, store.system) { () throws(ProtectionError) in
-            var places = recoveryCapsulePlaces()
+            var places = try recoveryCapsulePlaces()
             guard !places.contains(directory) else { return }
             places.append(directory)
             let list: [UInt8] = places.flatMap { (place: FilePath) -> [UInt8] in place.bytes + [0] }
@@ -38,22 +38,43 @@ extension Keybag {
         return true
     }
 
-    /// The directories that hold a copy of the recovery capsule, as they were given.
-    public func recoveryCapsulePlaces() -> [FilePath] {
-        let bytes = try? SafeFile.read(home.capsulePlaces, maximumSize: 1 << 20, ownerOnly: false, store.system)
-        return (bytes ?? []).split(separator: 0).compactMap { FilePath(bytes: Array($0)) }
+    /// The directories that hold a copy of the recovery capsule, as they were given. Throws when the list is there and
+    /// cannot be read.
+    public func recoveryCapsulePlaces() throws(ProtectionError) -> [FilePath] {
+        let sentence = "the list of the recovery capsule's places cannot be read"
+        let bytes = try bytesIfThere(home.capsulePlaces, maximumSize: 1 << 20, sentence) ?? []
+        return bytes.split(separator: 0).compactMap { FilePath(bytes: Array($0)) }
     }
 
     private func place(_ bytes: [UInt8], in directory: FilePath) throws(ProtectionError) {
-        let path = directory.appending(FilePath(RecoveryCapsule.placeName) ?? ".")
-        if let present = try? readCapsule(path) {
+        let path = directory.appending(RecoveryCapsuleFile.name)
+        let sentence = "what lies in the recovery capsule's place cannot be read, and is left alone"
+        if let present = try bytesIfThere(path, maximumSize: RecoveryCapsule.maximumSize, sentence) {
             if present == bytes { return }
-            if let capsule = try? RecoveryCapsule(decoding: present), capsule.identifier != keybagIdentifier {
-                throw ProtectionError(
-                    .alreadyExists, "another keybag's recovery capsule lies here, and is left alone", path: path)
+            do throws(ProtectionError) {
+                guard try RecoveryCapsule(decoding: present).identifier == keybagIdentifier else {
+                    throw ProtectionError(
+                        .alreadyExists, "another keybag's recovery capsule lies here, and is left alone", path: path)
+                }
+            } catch {
+                // One that is damaged is nobody's any more.
+                if case .damaged = error.code {} else { throw error.at(path) }
             }
         }
         try replace(path, bytes, "the recovery capsule cannot be written")
+    }
+
+    /// Nil when there is nothing of that name. What is there and cannot be read is an error: nobody may take it for missing
+    /// and write over it.
+    private func bytesIfThere(
+        _ path: FilePath, maximumSize: Int, _ sentence: String
+    ) throws(ProtectionError) -> [UInt8]? {
+        do throws(SystemError) {
+            return try SafeFile.read(path, maximumSize: maximumSize, ownerOnly: false, store.system)
+        } catch {
+            if error.errorNumber == ENOENT { return nil }
+            throw ProtectionError(error, sentence).at(path)
+        }
     }
 
     private func readCapsule(_ path: FilePath) throws(ProtectionError) -> [UInt8] {
@@ -104,7 +125,8 @@ extension Keybag {
     /// mounted, is a warning.
     func refreshPlaces() {
         guard hasRecoveryKey, let bytes = (try? recoveryCapsule()) ?? nil else { return }
-        for directory in recoveryCapsulePlaces() {
+        guard let places = try? recoveryCapsulePlaces() else { return warn([.recoveryCapsuleNotWritten]) }
+        for directory in places {
             do throws(ProtectionError) { try place(bytes, in: directory) } catch { warn([.recoveryCapsuleNotWritten]) }
         }
     }

@@ -125,6 +125,7 @@ extension Keybag {
                 userKey: LockManager.UserKeyBox(userKey), guarded: guarded, afterFirstUnlock: afterFirstUnlock,
                 holder: holder)
         }
+        warnOfUnlockedMemory()
     }
 
     /// A keybag that was just made is unlocked without trying its passcode again.

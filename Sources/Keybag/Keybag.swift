@@ -49,6 +49,7 @@ public final class Keybag: ClassKeyService, LockControl {
     private let currentChange: Atomic<UInt64>
     private let collectedWarnings: Mutex<[KeybagWarning]>
     private let hostSettings = Mutex(Settings())
+    private let memoryWarningGiven = Atomic<Bool>(false)
 
     /// The keybag whose class keys these are.
     public let keybagIdentifier: KeybagIdentifier
@@ -100,6 +101,7 @@ public final class Keybag: ClassKeyService, LockControl {
                     store: store, document: reading.document, deviceKeyStore: deviceKeyStore, clock: clock,
                     warnings: warnings)
                 try keybag.unlockIfWithoutPasscode()
+                keybag.warnOfUnlockedMemory()
                 return keybag
             } catch {
                 if case .needsNewerVersion = error.code { throw error }
@@ -150,6 +152,12 @@ public final class Keybag: ClassKeyService, LockControl {
         collectedWarnings.withLock { collected in
             for warning in warnings where !collected.contains(warning) { collected.append(warning) }
         }
+    }
+
+    /// Says once that the memory in which keys lie is not locked.
+    func warnOfUnlockedMemory() {
+        guard SecretMemory.kind == .unlocked, !memoryWarningGiven.exchange(true, ordering: .relaxed) else { return }
+        warn([.memoryNotLocked])
     }
 
     // MARK: Keeping up with other processes

@@ -74,6 +74,15 @@ struct KeybagDocument: Hashable, Sendable {
         classes[name.keyClass]?.generations.first { $0.generation == name.generation }
     }
 
+    /// The change number that comes after one that may come from a recovery capsule. Throws `unsupported` when there is
+    /// none.
+    static func change(after change: UInt64) throws(ProtectionError) -> UInt64 {
+        guard change < CanonicalJSON.largestNumber else {
+            throw ProtectionError(.unsupported, "the keybag has been changed too often")
+        }
+        return change + 1
+    }
+
     /// The rules that go beyond the form. True when they hold.
     var isConsistent: Bool {
         guard change >= 1, change <= CanonicalJSON.largestNumber, Set(classes.keys) == Set(KeyClass.allCases) else {

@@ -67,6 +67,13 @@ public struct KeybagHome: Hashable, Sendable {
         }
     }
 
+    /// Names by which anybody's home and state directory are known: all of a set lie in one directory.
+    public static let marks: [Set<FilePath>] = [["keybag.json", "keybag.lock"], Set(FileDeviceKeyStore.names)]
+
+    /// The names of the files without which nothing can be opened.
+    public static let keyFileNames: Set<FilePath> =
+        marks.reduce(into: ["keybag.backup.json"]) { $0.formUnion($1) }
+
     /// The first copy of the keybag.
     public var keybag: FilePath { directory.appending("keybag.json") }
     /// The second copy of the keybag.

@@ -129,10 +129,7 @@ final class KeybagStore: Sendable {
         try LockManager.requireNotInUse()
         return try Self.withChangeLock(home, system) { () throws(ProtectionError) in
             var document = try self.read().document
-            guard document.change < CanonicalJSON.largestNumber else {
-                throw ProtectionError(.unsupported, "the keybag has been changed too often")
-            }
-            document.change += 1
+            document.change = try KeybagDocument.change(after: document.change)
             try body(&document)
             guard document.isConsistent else {
                 throw ProtectionError(.invalidArgument, "this change would make a keybag that contradicts itself")

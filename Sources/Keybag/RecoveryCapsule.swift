@@ -7,8 +7,6 @@ import SecretMemory
 /// It needs no device key. Its digest finds damage without any key; its authenticator, which only the keybag and the
 /// holder of the recovery key can make, finds a capsule that somebody else sealed to the same public key.
 struct RecoveryCapsule: Hashable, Sendable {
-    /// The name of a copy at the root of a protected tree.
-    static let placeName = ".candado-recovery"
     static let magic = Array("candado-capsule\n".utf8)
     static let version: UInt32 = 1
     /// Bytes before the list of keys.

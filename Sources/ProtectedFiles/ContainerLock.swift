@@ -18,7 +18,8 @@ enum ContainerLock {
         do {
             _ = try system.lock(descriptor, .shared, start: presenceByte, count: 1, wait: true)
         } catch {
-            throw ProtectionError(.unsupported, "file locks do not work on this file system", cause: error)
+            throw ProtectionError(
+                .unsupported, "file locks do not work on this file system", cause: error, reason: .locks)
         }
     }
 
@@ -45,7 +46,8 @@ enum ContainerLock {
                 descriptor, self == .shared ? .shared : .exclusive, start: Self.changeByte, count: 1, wait: true)
         } catch {
             if self == .shared, ErrorNumber.withoutLocks.contains(error.errorNumber) { return try body(&file) }
-            throw ProtectionError(.unsupported, "file locks do not work on this file system", cause: error)
+            throw ProtectionError(
+                .unsupported, "file locks do not work on this file system", cause: error, reason: .locks)
         }
         file.holdsLock = true
         let outcome = Swift.Result { try body(&file) }

@@ -61,28 +61,27 @@ enum ContainerOpening {
         var file = ContainerFile(
             descriptor, service: service, canWrite: canWrite, record: found.view.header.record, lease: found.lease,
             recordPlace: found.place, view: found.view)
-        let somebodyWrites = try ContainerLock.somebodyWrites(number, system)
         if canWrite {
-            try ContainerLock.announceWriter(number, system)
-        }
-        if !somebodyWrites {
-            // Nobody alive has unsynced content here, so what does not authenticate behind the synced length was lost
-            // in a crash.
-            if canWrite {
-                try file.writing { file, cipher in
-                    let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: file.view.length))
-                    if try file.view.header.log != nil || file.view.header.syncedLength < file.view.length
-                        || file.system.status(file.descriptor.number).size > end
-                    {
-                        try file.recover(&cipher)
-                    }
+            // Asked, announced and settled under one lock: a second writer waits, rather than to write to what the first
+            // one has yet to settle.
+            try file.writing { file, cipher in
+                let isAlone = try !ContainerLock.somebodyWrites(number, system)
+                try ContainerLock.announceWriter(number, system)
+                let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: file.view.length))
+                guard isAlone else { return }
+                if try file.view.header.log != nil || file.view.header.syncedLength < file.view.length
+                    || system.status(number).size > end
+                {
+                    try file.recover(&cipher)
                 }
-            } else {
-                file.clippedLength = try file.reading { file, cipher in
-                    guard file.view.header.syncedLength < file.view.length else { return nil }
-                    let whole = try file.lengthOfWholeChunks(&cipher)
-                    return whole < file.view.length ? whole : nil
-                }
+            }
+        } else if try !ContainerLock.somebodyWrites(number, system) {
+            // Nobody alive has unsynced content here, so what does not authenticate behind the synced length was lost in
+            // a crash.
+            file.clippedLength = try file.reading { file, cipher in
+                guard file.view.header.syncedLength < file.view.length else { return nil }
+                let whole = try file.lengthOfWholeChunks(&cipher)
+                return whole < file.view.length ? whole : nil
             }
         }
         return file

@@ -232,7 +232,7 @@ final class ConversionBatch {
             }
             outcome = .unchanged(present)
         case .failed(let error) where error.code == .system(ErrorNumber.noEntry) && !file.isOperand:
-            outcome = .skipped("gone since it was listed")
+            outcome = .skipped(.vanished)
         case .failed(let error): outcome = .failed(error)
         case nil: outcome = .failed(ProtectionError(.cancelled, "interrupted", path: file.path))
         }

@@ -39,7 +39,7 @@ extension ProtectionError {
         case ErrorNumber.notSupported where aboutAttributes:
             return ProtectionError(
                 .unsupported, "the file system has no extended attributes of users, which hold the key record",
-                path: error.path, cause: error)
+                path: error.path, cause: error, reason: .fileSystem)
         case ErrorNumber.noSpace where aboutAttributes, ErrorNumber.rangeTooLarge where aboutAttributes:
             return ProtectionError(
                 .system(error.errorNumber),
@@ -54,7 +54,8 @@ extension ProtectionError {
             return ProtectionError(.busy, "somebody else is working on the file", path: error.path, cause: error)
         case ErrorNumber.tooManyLinks:
             return ProtectionError(
-                .unsupported, "this is a symbolic link, which is not followed", path: error.path, cause: error)
+                .unsupported, "this is a symbolic link, which is not followed", path: error.path, cause: error,
+                reason: .symbolicLink)
         default:
             return ProtectionError(
                 .system(error.errorNumber), "\(error.call) failed: \(SystemErrorText.sentence(error.errorNumber))",

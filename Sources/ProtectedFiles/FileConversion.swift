@@ -61,7 +61,8 @@ final class PendingConversion {
         try files.requireForeign(status)
         guard status.linkCount == 1 else {
             throw ProtectionError(
-                .unsupported, "the file has \(status.linkCount) hard links; converting it would part them")
+                .unsupported, "the file has \(status.linkCount) hard links; converting it would part them",
+                reason: .hardLinks)
         }
         let present = try classIfProtected(descriptor.number, files)
         let old: OldContent

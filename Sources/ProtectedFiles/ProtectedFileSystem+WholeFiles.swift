@@ -86,7 +86,8 @@ final class OldFile: Sendable {
         try files.requireForeign(status)
         guard status.linkCount == 1 else {
             throw ProtectionError(
-                .unsupported, "the file has \(status.linkCount) hard links; replacing it would part them")
+                .unsupported, "the file has \(status.linkCount) hard links; replacing it would part them",
+                reason: .hardLinks)
         }
         // A trial of the key: what is locked, damaged or foreign must stay.
         let number = descriptor.number

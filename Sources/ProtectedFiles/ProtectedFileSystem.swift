@@ -77,9 +77,9 @@ public struct ProtectedFileSystem: Sendable {
         } catch {
             switch error.errorNumber {
             case ErrorNumber.isDirectory:
-                throw ProtectionError(.unsupported, "this is a directory", cause: error)
+                throw ProtectionError(.unsupported, "this is a directory", cause: error, reason: .directory)
             case ErrorNumber.noDevice:
-                throw ProtectionError(.unsupported, "this is not a regular file", cause: error)
+                throw ProtectionError(.unsupported, "this is not a regular file", cause: error, reason: .notRegular)
             default: throw error
             }
         }
@@ -89,8 +89,8 @@ public struct ProtectedFileSystem: Sendable {
     static func requireRegular(_ status: FileStatus) throws(ProtectionError) {
         switch status.kind {
         case .regular: return
-        case .directory: throw ProtectionError(.unsupported, "this is a directory")
-        default: throw ProtectionError(.unsupported, "this is not a regular file")
+        case .directory: throw ProtectionError(.unsupported, "this is a directory", reason: .directory)
+        default: throw ProtectionError(.unsupported, "this is not a regular file", reason: .notRegular)
         }
     }
 

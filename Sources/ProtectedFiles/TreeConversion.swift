@@ -14,7 +14,7 @@ public struct ConversionOutcome: Sendable {
         /// It was as asked already.
         case unchanged(ProtectionClass?)
         /// It is not for converting: a symbolic link, a device, another file system, or gone since it was listed.
-        case skipped(String)
+        case skipped(SkipReason)
         /// It is as it was, and could not be converted.
         case failed(ProtectionError)
     }
@@ -37,12 +37,12 @@ public struct TreeConversion: Sendable {
         public var marksDirectories = true
         /// Never touched, nor what lies below: Candado's own home and state, by device and inode.
         public var excluded: Set<FileIdentity> = []
+        /// Names by which the home or state of any keybag is known: a directory that holds all names of a set is left
+        /// out. Its owner could never open that keybag again.
+        public var homeMarks: [Set<FilePath>] = []
 
         public init() {}
     }
-
-    /// The name of the recovery capsule at the root of a tree; it stays plain.
-    public static let capsuleName: FilePath = ".candado-recovery"
 
     let files: ProtectedFileSystem
     let conversion: Conversion
@@ -81,7 +81,8 @@ public struct TreeConversion: Sendable {
                 switch status.kind {
                 case .directory:
                     guard options.recursive else {
-                        throw ProtectionError(.unsupported, "this is a directory, and recursion was not asked for")
+                        throw ProtectionError(
+                            .unsupported, "this is a directory, and recursion was not asked for", reason: .directory)
                     }
                     try TreeWalk(self, batch, device: status.device).run(path)
                 default:
@@ -127,24 +128,26 @@ public struct TreeConversion: Sendable {
         _ path: FilePath, _ name: FilePath, _ directory: DirectoryHandle, _ status: FileStatus, isOperand: Bool,
         _ batch: ConversionBatch
     ) throws {
-        if options.excluded.contains(FileIdentity(status)) { return report(path, .failed(Self.isOwnHome)) }
+        if options.excluded.contains(FileIdentity(status)) {
+            return report(path, isOperand ? .failed(Self.isOwnHome) : .skipped(.keySource))
+        }
         switch status.kind {
-        case .symbolicLink: return report(path, .skipped("a symbolic link"))
-        case .special: return report(path, .skipped("a device, a socket or a pipe"))
+        case .symbolicLink: return report(path, .skipped(.symbolicLink))
+        case .special: return report(path, .skipped(.special))
         case .directory: return
         case .regular: break
         }
-        if name == Self.capsuleName {
+        if name == RecoveryCapsuleFile.name {
             if isOperand {
                 let error = ProtectionError(.unsupported, "a file of this name is taken for a recovery capsule")
                 return report(path, .failed(error))
             }
             // At the root of the tree it was put by us a moment ago; anywhere else somebody may wonder.
-            if !directory.progress.isRoot { report(path, .skipped("a recovery capsule, which stays plain")) }
+            if !directory.progress.isRoot { report(path, .skipped(.recoveryCapsule)) }
             return
         }
         if StagedFile.isTemporaryName(name), !isOperand, status.linkCount == 1, removeLeftover(name, directory) {
-            return report(path, .skipped("what an interrupted change had left, and is removed now"))
+            return report(path, .skipped(.leftover))
         }
         try batch.add(
             ConversionBatch.File(
@@ -168,7 +171,8 @@ public struct TreeConversion: Sendable {
     }
 
     static let isOwnHome = ProtectionError(
-        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again")
+        .unsupported, "this is Candado's own home: protected under its own keys it could never be opened again",
+        reason: .ownHome)
 }
 
 /// One file of one file system, whatever its names.

@@ -57,10 +57,10 @@ final class TreeWalk {
             return try conversion.consider(path, name, directory, status, isOperand: false, batch)
         }
         if conversion.options.excluded.contains(FileIdentity(status)) {
-            return conversion.report(path, .skipped("Candado's own home"))
+            return conversion.report(path, .skipped(.ownHome))
         }
         if status.device != device, !conversion.options.crossesFileSystems {
-            return conversion.report(path, .skipped("on another file system"))
+            return conversion.report(path, .skipped(.otherFileSystem))
         }
         try enter(path, name, in: directory.number)
     }
@@ -73,6 +73,11 @@ final class TreeWalk {
             let handle = try open(name, in: directory, progress)
             let status = try system.status(handle.number)
             let entries = try system.entries(handle.number)
+            if isHome(entries) {
+                let result: ConversionOutcome.Result =
+                    parent == nil ? .failed(TreeConversion.isOwnHome) : .skipped(.keybagHome)
+                return conversion.report(path, result)
+            }
             try mark(handle, status.device)
             frames.append(
                 Frame(
@@ -84,6 +89,14 @@ final class TreeWalk {
         }
         let far = frames.count - 1 - Self.openDirectories
         if far >= 0 { frames[far].handle = nil }
+    }
+
+    private func isHome(_ entries: [DirectoryEntry]) -> Bool {
+        let marks = conversion.options.homeMarks
+        guard !marks.isEmpty else { return false }
+        let known = marks.reduce(into: Set<FilePath>()) { $0.formUnion($1) }
+        let present = Set(entries.lazy.map(\.name).filter(known.contains))
+        return marks.contains { $0.isSubset(of: present) }
     }
 
     /// Where descriptors have run out, the batch gives its own back first.
@@ -133,7 +146,7 @@ final class TreeWalk {
     private func fail(_ path: FilePath, _ progress: DirectoryProgress, _ error: any Error) {
         let error = ProtectionError.from(error, at: path)
         if error.code == .system(ErrorNumber.noEntry) {
-            return conversion.report(path, .skipped("gone since it was listed"))
+            return conversion.report(path, .skipped(.vanished))
         }
         progress.fail()
         conversion.report(path, .failed(error))

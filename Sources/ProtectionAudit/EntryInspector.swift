@@ -324,7 +324,7 @@ struct EntryInspector {
         // Hidden names only, so that the others cost one comparison.
         guard last[0] == CChar(bitPattern: UInt8(ascii: ".")) else { return nil }
         let component = FilePath(copying: last)
-        if component == TreeConversion.capsuleName { return .capsule }
+        if component == RecoveryCapsuleFile.name { return .capsule }
         return StagedFile.isTemporaryName(component) ? .temporary : nil
     }
 }

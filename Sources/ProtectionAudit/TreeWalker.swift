@@ -212,8 +212,10 @@ struct TreeWalker: ~Copyable {
         }
     }
 
-    private static let isLink = ProtectionError(.unsupported, "this is a symbolic link, which is not followed")
-    private static let isSpecial = ProtectionError(.unsupported, "neither a regular file nor a directory")
+    private static let isLink = ProtectionError(
+        .unsupported, "this is a symbolic link, which is not followed", reason: .symbolicLink)
+    private static let isSpecial = ProtectionError(
+        .unsupported, "neither a regular file nor a directory", reason: .notRegular)
 
     /// The system's error as one of ours.
     static func failure(_ error: SystemError, _ path: FilePath) -> ProtectionError {
@@ -221,7 +223,7 @@ struct TreeWalker: ~Copyable {
         case ErrorNumber.notSupported:
             ProtectionError(
                 .unsupported, "the file system has no extended attributes of users, which hold the key record",
-                path: path, cause: error)
+                path: path, cause: error, reason: .fileSystem)
         case ErrorNumber.noEntry:
             ProtectionError(.system(error.errorNumber), "no such file or directory", path: path)
         default:

@@ -66,6 +66,24 @@ public struct ProtectionError: Error, Sendable, CustomStringConvertible {
         case system(Int32)
     }
 
+    /// Why something is ``Code/unsupported``: what there is to do about it depends on that.
+    public enum Unsupported: Sendable, Hashable, CaseIterable {
+        /// The file system has no extended attributes of users.
+        case fileSystem
+        /// The file has several hard links.
+        case hardLinks
+        /// A directory where a file should be.
+        case directory
+        /// A symbolic link, which is never followed.
+        case symbolicLink
+        /// A device, a socket or a pipe.
+        case notRegular
+        /// Candado's own home or state.
+        case ownHome
+        /// Range locks do not work on the file system.
+        case locks
+    }
+
     /// The kind of error.
     public let code: Code
     /// One sentence, lower case, no full stop.
@@ -74,13 +92,18 @@ public struct ProtectionError: Error, Sendable, CustomStringConvertible {
     public var path: FilePath?
     /// What caused it.
     public let cause: (any Error)?
+    /// Of an ``Code/unsupported`` error: why, where there is a word for it.
+    public let reason: Unsupported?
 
     /// Makes an error. `message` is a sentence in lower case without a full stop, and never holds a secret.
-    public init(_ code: Code, _ message: String, path: FilePath? = nil, cause: (any Error)? = nil) {
+    public init(
+        _ code: Code, _ message: String, path: FilePath? = nil, cause: (any Error)? = nil, reason: Unsupported? = nil
+    ) {
         self.code = code
         self.message = message
         self.path = path
         self.cause = cause
+        self.reason = reason
     }
 
     /// The sentence with its path and causes.

@@ -5,6 +5,9 @@ import LinuxSystem
 @main
 enum Candado {
     static func main() {
+        StandardDescriptors.reserve()
+        // A file size limit is an error like a full disk, not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
         Interrupts.install()
         exit(
             CommandLineInterface.run(Argument.ofThisProcess, system: LinuxSystemCalls.shared, clock: RealClock()))

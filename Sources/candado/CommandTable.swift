@@ -55,11 +55,14 @@ enum CommandTable {
         .value(.newPasscodeDescriptor, "N", .number, "read the new passcode from this open descriptor"),
     ]
 
-    private static let keyStatuses: [ExitStatus] = [
-        .locked, .wrongPasscode, .noPasscodeSource, .damaged, .unsupported,
-    ]
+    /// Of every command that opens the keybag: its copies may be damaged, or a newer version's.
+    private static let keybagStatuses: [ExitStatus] = [.damaged, .unsupported]
 
-    private static let treeStatuses: [ExitStatus] = keyStatuses + [.partlyDone, .notProtected]
+    private static let passcodeStatuses = keybagStatuses + [.wrongPasscode, .noPasscodeSource]
+
+    private static let keyStatuses = passcodeStatuses + [.locked, .notProtected]
+
+    private static let treeStatuses = keyStatuses + [.partlyDone]
 
     /// All commands, in the order of help.
     static let commands: [CommandDefinition] = [
@@ -91,7 +94,7 @@ enum CommandTable {
                     .derivationCost, "N", .number,
                     "the passcode's cost as scrypt's logarithm of N; measured when not given"),
             ],
-            statuses: [.noPasscodeSource, .unsupported],
+            statuses: keybagStatuses + [.noPasscodeSource],
             examples: [
                 CommandExample(line: "candado init", explanation: "asks for a passcode and shows a recovery key"),
                 CommandExample(
@@ -107,12 +110,13 @@ enum CommandTable {
                 """,
                 "Warns on stderr while neither a recovery key nor an export exists.",
             ],
-            statuses: [.damaged, .unsupported],
+            statuses: keybagStatuses,
             examples: [CommandExample(line: "candado status --json", explanation: "the same for a program")]),
         CommandDefinition(
             .configGet, summary: "show settings",
             description: ["Shows one setting, or all of them."],
-            operands: [OperandDefinition("KEY", .word(noun: "setting", settingNames), isRequired: false)]),
+            operands: [OperandDefinition("KEY", .word(noun: "setting", settingNames), isRequired: false)],
+            statuses: keybagStatuses),
         CommandDefinition(
             .configSet, summary: "change a setting",
             description: ["Changes one setting in the home."]
@@ -120,6 +124,7 @@ enum CommandTable {
             operands: [
                 OperandDefinition("KEY", .word(noun: "setting", settingNames)), OperandDefinition("VALUE", .text),
             ],
+            statuses: keybagStatuses,
             examples: [
                 CommandExample(
                     line: "candado config set default-class complete",
@@ -134,7 +139,7 @@ enum CommandTable {
                 one by --new-passcode-file or --new-passcode-fd.
                 """,
             ],
-            options: newPasscode, statuses: [.wrongPasscode, .noPasscodeSource, .damaged]),
+            options: newPasscode, statuses: passcodeStatuses),
         CommandDefinition(
             .passcodeRemove, summary: "remove the passcode",
             description: [
@@ -143,7 +148,7 @@ enum CommandTable {
                 read the home can read the files.
                 """
             ],
-            statuses: [.wrongPasscode, .noPasscodeSource, .damaged]),
+            statuses: passcodeStatuses),
         CommandDefinition(
             .recover, summary: "set a new passcode with the recovery key",
             description: [
@@ -157,7 +162,7 @@ enum CommandTable {
                 .value(.capsule, "F", .file, "make the keybag anew from this recovery capsule"),
                 .value(
                     .recoveryKeyFile, "F", .file, "read the recovery key from this file ('-' for stdin)"),
-            ] + newPasscode, statuses: [.wrongPasscode, .noPasscodeSource, .damaged]),
+            ] + newPasscode, statuses: passcodeStatuses),
         CommandDefinition(
             .doctor, summary: "look for trouble before it comes",
             description: [
@@ -166,18 +171,19 @@ enum CommandTable {
                 whether a recovery key exists. Mends a bad copy from the good one, and says so.
                 """
             ],
-            statuses: [.damaged, .unsupported]),
+            statuses: keybagStatuses),
         CommandDefinition(
             .protect, summary: "encrypt files in place",
             description: [
                 """
                 Replaces each file by its protected form, keeping owner, mode, times, access control lists and \
-                other attributes. With -r whole directories, which also get the class as the default of new \
-                files inside.
+                other attributes. With -r whole directories; with -r and --class they also get the class as the \
+                default of new files inside.
                 """,
                 """
-                A file of another class is left as it is: that is what set-class is for. Files with several hard \
-                links, special files and symbolic links are left out and named.
+                A file of another class is left as it is: that is what set-class is for. A file with several hard \
+                links is a failure. Special files found on the way are left out and named, symbolic links left \
+                alone and counted.
                 """,
                 """
                 It is safe to interrupt at any moment and to run again. The old plaintext may remain in unused \
@@ -274,7 +280,7 @@ enum CommandTable {
             operands: [
                 OperandDefinition("PATH"), OperandDefinition("-", .word(noun: "operand", ["-"]), isRequired: false),
             ],
-            statuses: keyStatuses + [.notProtected],
+            statuses: keyStatuses,
             examples: [CommandExample(line: "candado read letter.txt | less", explanation: "")]),
         CommandDefinition(
             .repair, summary: "mend key records and interrupted changes",
@@ -292,7 +298,11 @@ enum CommandTable {
                 Walks each path without any key and reports what is protected, in which class, and what is not. \
                 Ends with status 3 when a file is plain, damaged, of another keybag, or has lost its key record.
                 """,
-                "The plain walk reads no file. JSON is one object a line, and a summary at the end.",
+                """
+                A file with a well-formed key record is not opened; of others the first block is looked at, for the \
+                copy of the record in the header. --headers looks at that of every file. JSON is one object a line, \
+                and a summary at the end.
+                """,
             ],
             operands: paths,
             options: [
@@ -305,7 +315,7 @@ enum CommandTable {
                 .flag(.leaks, "look for plaintext beside protected files", isInThisBuild: false),
                 .value(.policy, "F", .file, "check against a policy", isInThisBuild: false),
             ],
-            statuses: [.partlyDone, .violations],
+            statuses: [.partlyDone, .violations, .unsupported],
             examples: [
                 CommandExample(line: "candado audit ~/Documents", explanation: "what is not protected")
             ]),

@@ -106,7 +106,7 @@ final class Console: Sendable {
     /// An error with the advice for its code.
     func error(_ error: ProtectionError) {
         self.error(error.description)
-        for advice in Hints.advice(for: error.code) { hint(advice) }
+        for advice in Hints.advice(for: error) { hint(advice) }
     }
 
     /// Shows one line in place of the last one, on a terminal. An empty one erases it.

@@ -18,16 +18,21 @@ enum Hints {
         case .notProtected: ["protect it with 'candado protect'"]
         case .recordMissing: ["run 'candado repair': the header holds a copy of the key record"]
         case .damaged(.record), .damaged(.header):
-            ["run 'candado repair'; if that fails, restore the file from a backup"]
+            [
+                "run 'candado repair'; if that fails, restore the file from a backup",
+                "if another program saved over the file, it is plain now: 'setfattr -x user.candado FILE', then protect it",
+            ]
         case .damaged(.unwrap): ["the key record was changed or is another file's: restore both from a backup"]
         case .damaged(.chunk): ["restore the file from a backup"]
-        case .damaged(.keybag): ["run 'candado doctor'; if both copies are damaged, restore the home from a backup"]
-        case .damaged(.deviceKey):
-            ["run 'candado doctor'; if both copies are damaged, the recovery key is the way back"]
+        case .damaged(.keybag), .damaged(.deviceKey):
+            [
+                "run 'candado doctor'; if both copies are damaged, restore the home from a backup",
+                "or move the home aside and run 'candado recover --capsule F' with a recovery capsule and the recovery key",
+            ]
         case .damaged(.capsule): ["use another copy: in the home, at the root of a protected tree, or in an export"]
         case .foreignKeybag: ["use the home that it was made with: --home DIR or CANDADO_HOME"]
         case .needsNewerVersion: ["install a newer version of candado"]
-        case .unsupported: ["use a file system with user attributes, such as ext4, xfs or btrfs"]
+        case .unsupported: []
         case .noKeybag: ["make one with 'candado init', or name its directory with --home"]
         case .alreadyExists: ["nothing is ever overwritten: choose another name or another --home"]
         case .otherClass: ["change the class with 'candado set-class'"]
@@ -38,11 +43,27 @@ enum Hints {
         }
     }
 
+    /// Advice for an error: for what is unsupported it depends on why.
+    static func advice(for error: ProtectionError) -> [String] {
+        guard case .unsupported = error.code, let reason = error.reason else { return advice(for: error.code) }
+        return switch reason {
+        case .fileSystem: [fileSystem]
+        case .hardLinks: ["copy it to a name of its own first: the other names would keep the old content"]
+        case .directory: ["-r goes into directories, where the command has it"]
+        case .symbolicLink: ["name the file that the link points to"]
+        case .notRegular: ["only regular files hold content that can be protected"]
+        case .ownHome: ["leave it out: the keybag's own files protect themselves"]
+        case .locks: ["use a local file system, or one with byte-range locks: reading works here, changing does not"]
+        }
+    }
+
+    private static let fileSystem = "use a file system with user attributes, such as ext4, xfs or btrfs"
+
     private static func advice(forErrorNumber errorNumber: Int32) -> [String] {
         switch errorNumber {
         case 28: ["free some space: nothing was changed"]
         case 30: ["the file system is mounted read-only"]
-        case 95: ["use a file system with user attributes, such as ext4, xfs or btrfs"]
+        case 95: [fileSystem]
         case 122: ["the quota is used up: nothing was changed"]
         default: []
         }

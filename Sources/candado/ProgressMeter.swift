@@ -23,8 +23,9 @@ final class ProgressMeter: Sendable {
         self.start = clock.secondsSinceBoot
     }
 
-    /// Shows how far the work has come, at most ten times a second. `totalBytes` is nil while it is not known.
-    func update(files: Int, bytes: Int64, totalBytes: Int64?) {
+    /// Shows how far the work has come, at most ten times a second. `totalBytes` is nil while it is not known, `files` for
+    /// work on one file.
+    func update(files: Int?, bytes: Int64, totalBytes: Int64?) {
         let now = clock.secondsSinceBoot
         let isDue = state.withLock { state in
             guard now - state.lastShown >= Self.interval else { return false }
@@ -41,8 +42,9 @@ final class ProgressMeter: Sendable {
     func finish() { console.progress("") }
 
     /// The line's text.
-    static func line(verb: String, files: Int, bytes: Int64, totalBytes: Int64?, seconds: Double) -> String {
-        var text = "\(verb): \(files) \(files == 1 ? "file" : "files"), \(size(bytes))"
+    static func line(verb: String, files: Int?, bytes: Int64, totalBytes: Int64?, seconds: Double) -> String {
+        let count = files.map { "\($0) \($0 == 1 ? "file" : "files"), " } ?? ""
+        var text = "\(verb): \(count)\(size(bytes))"
         guard seconds > 0.5, bytes > 0 else { return text }
         let rate = Double(bytes) / seconds
         text += ", \(size(Int64(rate)))/s"

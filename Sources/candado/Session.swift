@@ -9,13 +9,15 @@ final class Session {
     private var wasAsked = false
 
     /// Opens the keybag of the home that the command line or the environment names.
-    init(_ context: CommandContext) throws {
+    ///
+    /// `showsWarnings` false keeps what the keybag has to say for the caller.
+    init(_ context: CommandContext, showsWarnings: Bool = true) throws {
         SecretMemory.hardenProcess()
         self.context = context
         source = try PasscodeSource(context.invocation)
         protection = try FileProtection.open(
             try Self.home(context), system: context.system, clock: context.clock)
-        showWarnings()
+        if showsWarnings { showWarnings() }
     }
 
     /// The keybag.

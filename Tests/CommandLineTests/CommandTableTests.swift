@@ -108,6 +108,47 @@ struct CommandTableTests {
         #expect(!script.contains("--leaks"))
     }
 
+    @Test("Every status that a scenario shows is in the help of its command")
+    func scenarioStatuses() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Scenarios")
+        let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+        var seen: Set<String> = []
+        for case let file as URL in files where file.pathExtension == "txt" {
+            var command: CommandDefinition?
+            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+                if line.hasPrefix("$") {
+                    command = Self.lastCommand(line)
+                } else if line.hasPrefix("? "), let command, let status = Int32(line.dropFirst(2)), status < 128 {
+                    #expect(
+                        command.allStatuses.map(\.rawValue).contains(status),
+                        "\(command.name.rawValue): \(status), \(file.lastPathComponent)")
+                    seen.insert("\(command.name.rawValue) \(status)")
+                }
+            }
+        }
+        // So that the search above is known to find what there is.
+        #expect(seen.isSuperset(of: ["protect 15", "read 13", "write 10", "status 14", "audit 3", "passcode set 12"]))
+    }
+
+    /// The command whose status a line of a scenario ends with; nil when that is another program's.
+    private static func lastCommand(_ line: Substring) -> CommandDefinition? {
+        let last = line.split(separator: " ", maxSplits: 1).last?.split(whereSeparator: { ";|&'\"".contains($0) }).last
+        let words = (last ?? "").split(separator: " ").map(String.init)
+        guard let start = words.firstIndex(of: "candado") else { return nil }
+        var rest = words[(start + 1)...]
+        while let word = rest.first, word.hasPrefix("-") { rest = rest.dropFirst(word == "--home" ? 2 : 1) }
+        return CommandTable.commands.first { rest.starts(with: $0.name.words) }
+    }
+
+    @Test("What opens the keybag can find it damaged or too new, and what takes a passcode can be given a wrong one")
+    func statusesByKind() {
+        for command in CommandTable.commands where !command.isHidden && command.name != .audit {
+            #expect(command.allStatuses.contains(.damaged) && command.allStatuses.contains(.unsupported))
+            let asks = ![.initialize, .status, .configGet, .configSet, .doctor, .protectionClass].contains(command.name)
+            #expect(command.allStatuses.contains(.wrongPasscode) == asks, "\(command.name.rawValue)")
+        }
+    }
+
     @Test("The classes of the manual are the classes of the table")
     func classes() {
         #expect(ManualPage.classes.map(\.0) == CommandTable.classNames)

@@ -37,6 +37,22 @@ struct ExitStatusTests {
         #expect(!Hints.advice(for: .noPasscodeSource).isEmpty)
     }
 
+    @Test("What is unsupported has advice that fits the reason, and none where there is no reason")
+    func unsupported() {
+        #expect(Hints.advice(for: ProtectionError(.unsupported, "x")).isEmpty)
+        var all: Set<String> = []
+        for reason in ProtectionError.Unsupported.allCases {
+            let advice = Hints.advice(for: ProtectionError(.unsupported, "x", reason: reason))
+            #expect(advice.count == 1)
+            for hint in advice { #expect(!hint.isEmpty && !hint.hasSuffix(".") && !hint.contains("\n"), "\(hint)") }
+            #expect(advice.contains { $0.contains("file system with user attributes") } == (reason == .fileSystem))
+            all.formUnion(advice)
+        }
+        #expect(all.count == ProtectionError.Unsupported.allCases.count)
+        // An error keeps its reason when it is given its path.
+        #expect(ProtectionError(.unsupported, "x", reason: .hardLinks).at("p").reason == .hardLinks)
+    }
+
     @Test("Waiting times are rounded up")
     func durations() {
         let rows: [(Double, String)] = [

@@ -37,10 +37,33 @@ struct ReportTests {
             ([0x61, 0x00], false),
             ([0x1B], false),
             ([0x7F], false),
+            // Controls above ASCII, and what stands right behind them.
+            ([0xC2, 0x80], false), ([0xC2, 0x9B], false), ([0xC2, 0x9F], false), ([0xC2, 0xA0], true),
+            // Overlong, a surrogate, above the last code point, a continuation alone, a character cut short.
+            ([0xC0, 0x80], false), ([0xC1, 0xBF], false), ([0xE0, 0x9F, 0xBF], false), ([0xED, 0xA0, 0x80], false),
+            ([0xF0, 0x8F, 0xBF, 0xBF], false), ([0xF4, 0x90, 0x80, 0x80], false), ([0xF5], false), ([0x80], false),
+            ([0xE2, 0x82, 0x61], false), ([0xC3, 0xC3], false),
         ]
         for (bytes, expected) in rows {
-            let isText = bytes.withUnsafeBytes { ReadCommand.isText($0) }
-            #expect(isText == expected, "\(bytes)")
+            // Cut into two parts at every place, the answer is the same.
+            for cut in 0...bytes.count { #expect(Self.isText([bytes[..<cut], bytes[cut...]]) == expected, "\(bytes)") }
+        }
+    }
+
+    private static func isText(_ parts: [ArraySlice<UInt8>]) -> Bool {
+        var check = TextCheck()
+        return parts.allSatisfy { part in part.withUnsafeBytes { check.accepts($0) } }
+    }
+
+    @Test("Every character but the controls is text, in whatever parts it comes")
+    func characters() {
+        for value in UInt32(0)...0x10FFFF {
+            // All of the first plane's beginning, then one of 61.
+            guard value < 0x1000 || value % 61 == 0, let scalar = Unicode.Scalar(value) else { continue }
+            let bytes = Array(String(scalar).utf8)
+            let isControl = scalar.properties.generalCategory == .control && !(8...13).contains(value)
+            let isText = Self.isText(bytes.indices.map { bytes[$0...$0] })
+            if isText == isControl { Issue.record("U+\(String(value, radix: 16))") }
         }
     }
 

@@ -143,7 +143,8 @@ import Testing
         let before = try app.directory.names(in: "home")
         for inner: FilePath in [".", "state", "keybag.json", "settings/..", "state/device-key"] {
             let path = home.appending(inner)
-            guard (try? LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)) != nil else {
+            guard (try? LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)) != nil
+            else {
                 continue
             }
             #expect(try convert(path, .protect(.complete)) == [.unsupported], "\(inner)")

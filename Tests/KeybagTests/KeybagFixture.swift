@@ -1,7 +1,9 @@
 import Cryptography
+import Glibc
 import LinuxSystem
 import ProtectionModel
 import SecretMemory
+import Synchronization
 import TestSupport
 
 @testable import Keybag
@@ -69,6 +71,27 @@ struct KeybagFixture {
         try? LinuxSystemCalls.shared.unlink(home.directory.appending(name), in: currentDirectory)
         try directory.write(bytes, to: FilePath("home").appending(name))
     }
+}
+
+/// System calls that cannot open, or cannot read, one file that is there.
+func unreadable(_ name: FilePath, whenOpened: Bool) -> any SystemCalls {
+    let opened = Mutex<Set<Int32>>([])
+    return InterceptedSystemCalls(
+        LinuxSystemCalls.shared,
+        intercept: { (call) throws(SystemError) in
+            switch call.operation {
+            case .open where whenOpened && call.path?.lastComponent == name: throw call.failure(EIO)
+            case .read, .readAt:
+                if opened.withLock({ $0.contains(call.descriptor ?? -1) }) { throw call.failure(EIO) }
+            case .close: opened.withLock { _ = $0.remove(call.descriptor ?? -1) }
+            default: break
+            }
+            return .proceed
+        },
+        observe: { call, result in
+            guard call.operation == .open, call.path?.lastComponent == name else { return }
+            opened.withLock { _ = $0.insert(Int32(result)) }
+        })
 }
 
 extension FilePath {

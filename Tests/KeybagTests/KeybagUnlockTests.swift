@@ -218,6 +218,53 @@ import Testing
         #expect(wait(code { try keybag.unlock(passcode: secret(KeybagFixture.passcode)) }) == 60)
     }
 
+    /// What is unwritten is known to the process that tried only, which `docs/keybag.md` says.
+    @Test func anotherProcessDoesNotKnowOfTriesThatCouldNotBeWritten() throws {
+        let fixture = try KeybagFixture()
+        try fixture.create()
+        for number in 0..<12 {
+            #expect(wrong(try fixture.open(system: unwritable(EROFS)), number) == .wrongPasscode)
+        }
+    }
+
+    /// Nor is it taken for a file that remembers nothing.
+    @Test(arguments: [true, false])
+    func anAttemptFileThatCannotBeReadIsNotWrittenAnew(whenOpened: Bool) throws {
+        let fixture = try KeybagFixture()
+        try fixture.create()
+        for number in 0..<4 { _ = wrong(try fixture.open(), number) }
+        let before = try fixture.file("state/attempts")
+        let keybag = try fixture.open(system: unreadable(Keybag.attemptFileName, whenOpened: whenOpened))
+        keybag.settings.erasesAfterTooManyTries = true
+        for number in 0..<12 {
+            #expect(keybag.secondsUntilNextTry == 0)
+            #expect(wrong(keybag, number) == .wrongPasscode)
+            #expect(keybag.takeWarnings() == [.attemptFileNotReadable])
+            #expect(wait(wrong(keybag, number)) == 3600)
+            #expect(keybag.secondsUntilNextTry == 3600)
+            fixture.clock.advance(by: 3600)
+        }
+        try keybag.unlock(passcode: secret(KeybagFixture.passcode))
+        #expect(!keybag.isErased)
+        #expect(try fixture.file("state/attempts") == before)
+        #expect(try fixture.open().attempts.wrongTries() == 4)
+    }
+
+    @Test func aHomeWhoseMemoryCannotBeLockedWorksAndSaysSoOnce() async {
+        await #expect(processExitsWith: .success) {
+            // Root may lock as much as it likes: become nobody, with a limit of nothing.
+            var limit = rlimit(rlim_cur: 0, rlim_max: 0)
+            #expect(setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0)
+            #expect(getuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0))
+            let fixture = try KeybagFixture()
+            #expect(try fixture.create().takeWarnings() == [.memoryNotLocked])
+            let keybag = try fixture.open()
+            #expect(keybag.takeWarnings() == [.memoryNotLocked])
+            try keybag.unlock(passcode: secret(KeybagFixture.passcode))
+            #expect(keybag.takeWarnings().isEmpty)
+        }
+    }
+
     // MARK: A damaged attempt file (DL-09)
 
     @Test func anAttemptFileInAnyStateNeverStopsAnUnlock() throws {

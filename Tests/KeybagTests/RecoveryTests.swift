@@ -212,7 +212,7 @@ import Testing
             #expect(try keybag.placeRecoveryCapsule(in: place))
             #expect(try keybag.placeRecoveryCapsule(in: place))
         }
-        #expect(keybag.recoveryCapsulePlaces() == places)
+        #expect(try keybag.recoveryCapsulePlaces() == places)
         let before = try fixture.directory.read("tree/.candado-recovery")
         #expect(try before == fixture.file("recovery-capsule"))
         try LinuxSystemCalls.shared.unlink(
@@ -226,6 +226,72 @@ import Testing
         #expect(keybag.takeWarnings() == [.recoveryCapsuleNotWritten])
         let record = try keybag.makeFileKey(for: .complete, flags: []).record
         _ = try Keybag.recover(capsule: after, recoveryKey: recoveryKey).unwrap(record)
+    }
+
+    @Test(arguments: [true, false])
+    func aListOfPlacesThatCannotBeReadIsNotWrittenAnew(whenOpened: Bool) throws {
+        let (fixture, keybag) = try made(try RecoveryKey.generate())
+        let places = try ["one", "two"].map { (name: FilePath) in
+            try fixture.directory.makeDirectory(name)
+            return fixture.directory.path.appending(name)
+        }
+        #expect(try keybag.placeRecoveryCapsule(in: places[0]))
+        let system = unreadable(fixture.home.capsulePlaces.lastComponent, whenOpened: whenOpened)
+        let half = try fixture.open(system: system)
+        try half.unlock(passcode: secret(KeybagFixture.passcode))
+        #expect(code { try half.recoveryCapsulePlaces() } == .system(EIO))
+        #expect(code { try half.placeRecoveryCapsule(in: places[1]) } == .system(EIO))
+        #expect(try keybag.recoveryCapsulePlaces() == [places[0]])
+        _ = half.takeWarnings()
+        try half.rotate([.fileNone])
+        #expect(half.takeWarnings() == [.recoveryCapsuleNotWritten])
+    }
+
+    @Test(arguments: [true, false])
+    func whatCannotBeReadInTheCapsulesPlaceIsLeftAlone(whenOpened: Bool) throws {
+        let (fixture, keybag) = try made(try RecoveryKey.generate())
+        try fixture.directory.makeDirectory("tree")
+        try fixture.directory.write([1, 2, 3], to: "tree/.candado-recovery")
+        let place = fixture.directory.path.appending("tree")
+        let half = try fixture.open(system: unreadable(RecoveryCapsuleFile.name, whenOpened: whenOpened))
+        #expect(code { try half.placeRecoveryCapsule(in: place) } == .system(EIO))
+        #expect(try fixture.directory.read("tree/.candado-recovery") == [1, 2, 3])
+        #expect(try keybag.placeRecoveryCapsule(in: place))
+        #expect(try fixture.directory.read("tree/.candado-recovery") == fixture.file("recovery-capsule"))
+    }
+
+    /// One of the same keybag, too: this version does not know what it would lose.
+    @Test func aCapsuleFromTheFutureIsLeftAlone() throws {
+        let (fixture, keybag) = try made(try RecoveryKey.generate())
+        try fixture.directory.makeDirectory("tree")
+        var future = Array(try fixture.file("recovery-capsule").dropLast(32))
+        future[16] = 2
+        future += try Digest.sha256(future)
+        try fixture.directory.write(future, to: "tree/.candado-recovery")
+        let place = fixture.directory.path.appending("tree")
+        #expect(code { try keybag.placeRecoveryCapsule(in: place) } == .needsNewerVersion)
+        #expect(try fixture.directory.read("tree/.candado-recovery") == future)
+    }
+
+    @Test(arguments: [UInt64.max, CanonicalJSON.largestNumber])
+    func aCapsuleOfTheLastChangeNumberIsRefusedInWords(change: UInt64) throws {
+        let recoveryKey = try RecoveryKey.generate()
+        let (fixture, keybag) = try made(recoveryKey)
+        var document = keybag.current.withLock { $0 }
+        document.change = change
+        let capsule = try keybag.manager.withGuarded(nil) { (_, userKey) throws(ProtectionError) in
+            try keybag.cipher.capsule(of: document, userKey.key)
+        }
+        let recovered = try Keybag.recover(capsule: try #require(capsule), recoveryKey: recoveryKey)
+        try withExtendedLifetime(fixture) {
+            let bare = try KeybagFixture()
+            #expect(
+                code {
+                    try recovered.install(
+                        in: bare.home, passcode: nil, cost: Self.cost, clock: bare.clock)
+                } == .unsupported)
+            #expect(code { try bare.open() } == .noKeybag)
+        }
     }
 
     @Test func anotherKeybagsCapsuleIsLeftAlone() throws {

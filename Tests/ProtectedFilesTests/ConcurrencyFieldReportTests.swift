@@ -77,7 +77,8 @@ import Testing
         try fixture.directory.makeDirectory("files/from")
         for number in 0..<5 { try files.write(pattern(5000 + number), to: fixture.path(FilePath("from/\(number)")!)) }
         try system.rename(
-            fixture.path("from"), in: currentDirectory, to: fixture.path("to"), in: currentDirectory, replacing: .forbidden)
+            fixture.path("from"), in: currentDirectory, to: fixture.path("to"), in: currentDirectory,
+            replacing: .forbidden)
         for number in 0..<5 {
             let name = fixture.path(FilePath("moved\(number)")!)
             try system.rename(
@@ -111,7 +112,9 @@ import Testing
     /// CC-03: many copies at once while unrelated files come and go.
     @Test func cc03ManyCopiesAtOnce() throws {
         let count = 100
-        for number in 0..<10 { try files.write(pattern(20_000, seed: UInt64(number)), to: fixture.path(FilePath("s\(number)")!)) }
+        for number in 0..<10 {
+            try files.write(pattern(20_000, seed: UInt64(number)), to: fixture.path(FilePath("s\(number)")!))
+        }
         let failures = Mutex<[String]>([])
         let next = Mutex(0)
         let (files, fixture) = (self.files, self.fixture)

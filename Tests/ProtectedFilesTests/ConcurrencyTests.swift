@@ -42,7 +42,9 @@ import Testing
             for index in 0..<count {
                 let number = try stamp(bytes[(index * 4096)..<((index + 1) * 4096)])
                 guard number >= seen[first + index] else {
-                    throw Broken(description: "read \(read): chunk \(first + index) went from \(seen[first + index]) to \(number)")
+                    throw Broken(
+                        description:
+                            "read \(read): chunk \(first + index) went from \(seen[first + index]) to \(number)")
                 }
                 seen[first + index] = number
             }
@@ -132,7 +134,9 @@ import Testing
                 worker.ask()
                 try worker.awaitAnswer()
                 step()
-                if try reader.allContent() != states.last { throw Broken(description: "an acknowledged step is not seen") }
+                if try reader.allContent() != states.last {
+                    throw Broken(description: "an acknowledged step is not seen")
+                }
             }
             // More steps than it can do before the signal comes, on some machines.
             let burst = 1 + round % 5
@@ -181,7 +185,11 @@ import Testing
                 if call.offset == 768 {
                     // Both slots change between the two halves of the read.
                     isArmed.withLock { $0 = false }
-                    if code({ try append(); try append() }) != nil { throw call.failure(ErrorNumber.inputOutput) }
+                    if code({
+                        try append(); try append()
+                    }) != nil {
+                        throw call.failure(ErrorNumber.inputOutput)
+                    }
                 }
                 return .proceed
             })
@@ -193,6 +201,55 @@ import Testing
         #expect(!isArmed.withLock { $0 })
         #expect(try reader.length == 5 * 4096)
         try writer.close()
+    }
+
+    /// Two writers open a file at once after a crash that lost a part of its tail: what the second one appends and
+    /// synchronises must not be clipped by the first one, which is still settling things.
+    @Test(arguments: [true, false])
+    func twoWritersMeetAfterACrash(beforeTheLock: Bool) throws {
+        let fixture = try FilesFixture()
+        let path = fixture.path("file")
+        try fixture.files.write(pattern(8192), to: path, class: .complete)
+        do {
+            let killed = try fixture.files.open(path, for: .updating)
+            try pattern(12_288, seed: 2).withUnsafeBytes { _ = try killed.append($0) }
+        }
+        do {
+            // The power cut took one of the three new chunks.
+            let file = try LinuxSystemCalls.shared.openFile(path, [.write])
+            try [UInt8](repeating: 0, count: 4096).withUnsafeBytes {
+                try LinuxSystemCalls.shared.writeFully(file.number, $0, at: ContainerGeometry.chunkOffset(3))
+            }
+        }
+        let second = Mutex<ProtectedFile?>(nil)
+        let failure = Mutex<String?>(nil)
+        let files = fixture.files
+        @Sendable func openAndAppend() {
+            do {
+                guard second.withLock({ $0 == nil }) else { return }
+                let handle = try files.open(path, for: .updating)
+                try pattern(100, seed: 3).withUnsafeBytes { _ = try handle.append($0) }
+                try handle.synchronize()
+                second.withLock { $0 = handle }
+            } catch { failure.withLock { $0 = "\(error)" } }
+        }
+        // Before and after the first one has made itself known, as far as it holds no lock that the second waits for.
+        let system = InterceptedSystemCalls(
+            LinuxSystemCalls.shared,
+            intercept: { (call) throws(SystemError) in
+                if beforeTheLock, call.operation == .lock, call.lock == .exclusive { openAndAppend() }
+                return .proceed
+            },
+            observe: { call, _ in
+                if !beforeTheLock, call.operation == .lock, call.lock == RangeLock.none { openAndAppend() }
+            })
+        let first = try ProtectedFileSystem(keys: fixture.keybag, system: system).open(path, for: .updating)
+        let whole = pattern(8192) + pattern(12_288, seed: 2)[..<4096]
+        #expect(failure.withLock { $0 } == nil)
+        #expect(try first.allContent() == whole + pattern(100, seed: 3))
+        try first.close()
+        try second.withLock { $0 }?.close()
+        #expect(try fixture.files.contents(of: path) == whole + pattern(100, seed: 3))
     }
 
     // MARK: - Classes

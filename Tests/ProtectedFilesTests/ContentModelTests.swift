@@ -73,14 +73,14 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<12)
+    @Test(arguments: 0..<Effort.share(12, long: 200))
     func handlesAgreeWithAModelThroughRandomOperationsAndReopening(seed: Int) throws {
         var random = DeterministicRandom(seed: UInt64(seed) + 1)
         let fixture = try FilesFixture()
         let path = fixture.path("model")
         var model: [UInt8] = []
         var handle = try fixture.files.open(path, for: .creating(.complete))
-        for round in 0..<250 {
+        for round in 0..<Effort.share(250, long: 5000) {
             try step(&random, handle, &model)
             if round % 25 == 24 {
                 // Through another handle, with the log alive; through a fresh reading; after closing.
@@ -96,7 +96,7 @@ import Testing
         #expect(size == ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: UInt64(model.count))))
     }
 
-    @Test(arguments: 0..<6)
+    @Test(arguments: 0..<Effort.share(6, long: 60))
     func twoHandlesSeeEachOthersWritesAtOnce(seed: Int) throws {
         var random = DeterministicRandom(seed: UInt64(seed) + 100)
         let fixture = try FilesFixture()

@@ -35,13 +35,16 @@ import Testing
         Script(
             name: "appends over a group's border", length: group - 5000,
             steps: [.append(4000), .append(9000), .synchronize, .append(5000), .reopen]),
-        Script(name: "append to an empty file", length: 0, steps: [.append(1), .append(8192), .synchronize, .append(1)]),
         Script(
-            name: "shrink inside a chunk", length: 12_000, steps: [.truncate(5000), .synchronize, .truncate(10), .reopen]),
+            name: "append to an empty file", length: 0, steps: [.append(1), .append(8192), .synchronize, .append(1)]),
+        Script(
+            name: "shrink inside a chunk", length: 12_000,
+            steps: [.truncate(5000), .synchronize, .truncate(10), .reopen]),
         Script(
             name: "shrink to a chunk's border", length: 12_288,
             steps: [.truncate(8192), .synchronize, .truncate(4096), .reopen, .truncate(0), .reopen]),
-        Script(name: "grow by truncation", length: 100, steps: [.truncate(4096), .truncate(20_000), .synchronize, .reopen]),
+        Script(
+            name: "grow by truncation", length: 100, steps: [.truncate(4096), .truncate(20_000), .synchronize, .reopen]),
         Script(
             name: "shrink, then grow", length: 20_000,
             steps: [.truncate(4096), .append(6000), .synchronize, .truncate(100), .truncate(9000), .reopen]),

@@ -198,7 +198,8 @@ import Testing
     private static func expectNoLeftover(_ root: FilePath) throws {
         for directory in [root, root.appending("inner")] {
             let opened = try LinuxSystemCalls.shared.openFile(directory, [.read, .directory])
-            for entry in try LinuxSystemCalls.shared.entries(opened.number) where StagedFile.isTemporaryName(entry.name) {
+            for entry in try LinuxSystemCalls.shared.entries(opened.number) where StagedFile.isTemporaryName(entry.name)
+            {
                 throw Broken(description: "left behind: \(entry.name)")
             }
         }

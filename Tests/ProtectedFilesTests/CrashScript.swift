@@ -54,7 +54,8 @@ enum CrashStep: Sendable, Hashable, CustomStringConvertible {
                 length += size
                 return .append(size)
             case 5...7:
-                length = [Int.random(in: 0...length, using: &random), length / 4096 * 4096, length / 8192 * 4096]
+                length =
+                    [Int.random(in: 0...length, using: &random), length / 4096 * 4096, length / 8192 * 4096]
                     .randomElement(using: &random) ?? 0
                 return .truncate(length)
             case 8:
@@ -226,7 +227,9 @@ final class CrashScript {
         }
         try writer.write(bytes, at: content.count)
         expected += bytes
-        guard try writer.allContent().isSame(as: expected) else { throw Broken(description: "a write after the crash is lost") }
+        guard try writer.allContent().isSame(as: expected) else {
+            throw Broken(description: "a write after the crash is lost")
+        }
         try writer.close()
         guard try files.contents(of: path).isSame(as: expected) else {
             throw Broken(description: "a write after the crash is lost at close")

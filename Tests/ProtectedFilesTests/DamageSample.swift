@@ -54,9 +54,10 @@ final class DamageSample {
         file = try LinuxSystemCalls.shared.openFile(path, [.read, .write])
         attribute = try LinuxSystemCalls.shared.attribute(KeyRecord.attributeName, of: file.number) ?? []
         let sizeWithoutLog = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: UInt64(content.count)))
-        logOffset = original.withUnsafeBytes { bytes in
-            Int((0..<2).map { bytes.number(at: $0 * 512 + 40, as: UInt64.self) }.max() ?? 0)
-        } * (kind == .openLog ? 1 : 0)
+        logOffset =
+            original.withUnsafeBytes { bytes in
+                Int((0..<2).map { bytes.number(at: $0 * 512 + 40, as: UInt64.self) }.max() ?? 0)
+            } * (kind == .openLog ? 1 : 0)
         #expect((original.count == sizeWithoutLog) == (kind != .openLog) && (logOffset > 0) == (kind == .openLog))
         #expect(try fixture.files.contents(of: path) == content)
     }

@@ -18,7 +18,8 @@ import Testing
         let borders = [1024 + 80, 4096, 8192, sample.logOffset, sample.original.count]
         return places.filter { place in
             place % 97 == 0 || (place < 1024 + 90 && (place < 300 || place % 5 == 0 || place % 512 < 130))
-                || borders.contains { abs($0 - place) < 3 } || (sample.logOffset..<sample.logOffset + 140).contains(place)
+                || borders.contains { abs($0 - place) < 3 }
+                || (sample.logOffset..<sample.logOffset + 140).contains(place)
         }
     }
 
@@ -96,9 +97,12 @@ import Testing
     }
 
     @Test(arguments: DamageSample.Kind.allCases, classes)
-    func aCutIsNamedByItsLayerAndNeverShortensTheContent(kind: DamageSample.Kind, protectionClass: ProtectionClass) throws {
+    func aCutIsNamedByItsLayerAndNeverShortensTheContent(kind: DamageSample.Kind, protectionClass: ProtectionClass)
+        throws
+    {
         let sample = try DamageSample(kind, protectionClass)
-        let end = Int(ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: UInt64(sample.content.count))))
+        let end = Int(
+            ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: UInt64(sample.content.count))))
         var map = DamageMap()
         for length in share(of: sample.interestingBytes, sample).reversed() {
             try sample.cut(at: length)
@@ -130,7 +134,8 @@ import Testing
                     let index = slot * 512 + place
                     try sample.put([sample.original[index] ^ 0x10], at: index)
                     let result = sample.outcome()
-                    #expect(result == .identical || result == .earlier, "\(kind), slot \(slot), byte \(place): \(result)")
+                    #expect(
+                        result == .identical || result == .earlier, "\(kind), slot \(slot), byte \(place): \(result)")
                     try sample.put([sample.original[index]], at: index)
                 }
             }

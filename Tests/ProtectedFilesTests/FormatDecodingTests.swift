@@ -39,11 +39,14 @@ import Testing
         }
     }
 
-    private static func record(_ protectionClass: ProtectionClass, _ random: inout DeterministicRandom) throws -> KeyRecord {
+    private static func record(_ protectionClass: ProtectionClass, _ random: inout DeterministicRandom) throws
+        -> KeyRecord
+    {
         let keybag = try #require(KeybagIdentifier(random: random.bytes(16)))
         let wrap: KeyRecord.Wrap =
             protectionClass == .completeUnlessOpen
-            ? .asymmetric(ephemeralPublicKey: random.bytes(32), wrapped: random.bytes(40), authenticator: random.bytes(32))
+            ? .asymmetric(
+                ephemeralPublicKey: random.bytes(32), wrapped: random.bytes(40), authenticator: random.bytes(32))
             : .symmetric(random.bytes(40))
         return try #require(
             KeyRecord(protectionClass: protectionClass, flags: [], generation: 3, keybag: keybag, wrap: wrap))
@@ -56,7 +59,8 @@ import Testing
             let protectionClass = ProtectionClass.allCases[round % 4]
             var bytes =
                 round % 9 == 0
-                ? KeyRecord(directory: protectionClass, keybag: try Self.record(protectionClass, &random).keybag).encoded
+                ? KeyRecord(directory: protectionClass, keybag: try Self.record(protectionClass, &random).keybag)
+                    .encoded
                 : try Self.record(protectionClass, &random).encoded
             Self.mutate(&bytes, &random)
             do throws(ProtectionError) {
@@ -83,7 +87,8 @@ import Testing
                     // Generation 3 is none that a directory could have.
                     #expect(code { try KeyRecord(decoding: bytes) } == .damaged(.record))
                 } else {
-                    #expect(code { try KeyRecord(decoding: bytes) } == .damaged(.record), "\(protectionClass), \(count)")
+                    #expect(
+                        code { try KeyRecord(decoding: bytes) } == .damaged(.record), "\(protectionClass), \(count)")
                 }
             }
         }
@@ -97,7 +102,8 @@ import Testing
             let record = try Self.record(ProtectionClass.allCases[round % 4], &random)
             let length = Self.extremes[round % 12]
             let end = UInt64(ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: length)))
-            let log = round % 2 == 0 ? nil : ContainerHeader.Log(offset: end, identifier: 5, sealedEntries: UInt32(round % 3))
+            let log =
+                round % 2 == 0 ? nil : ContainerHeader.Log(offset: end, identifier: 5, sealedEntries: UInt32(round % 3))
             let header = ContainerHeader(counter: 9, length: length, syncedLength: length / 2, log: log, record: record)
             var slot = [UInt8](repeating: 0, count: ContainerGeometry.slotSize)
             try slot.withUnsafeMutableBytes { try header.encode(into: $0, &cipher) }
@@ -138,7 +144,8 @@ import Testing
                 logIdentifier: 77, sequence: 4, previousTag: tag,
                 chunk: round % 2 == 0 ? nil : Self.extremes[Int.random(in: Self.extremes.indices, using: &random)],
                 chunkSeal: round % 2 == 0 ? [] : random.bytes(40),
-                lengthAfter: Self.extremes[Int.random(in: Self.extremes.indices, using: &random)], isFinal: round % 3 == 0)
+                lengthAfter: Self.extremes[Int.random(in: Self.extremes.indices, using: &random)],
+                isFinal: round % 3 == 0)
             var bytes = [UInt8](repeating: 0, count: RedoEntry.headerSize)
             _ = try bytes.withUnsafeMutableBytes { try entry.encode(into: $0, &cipher) }
             if round % 5 == 0 { Self.mutate(&bytes, &random) }
@@ -198,7 +205,10 @@ import Testing
                 }
             }
         }
-        #expect(counts.keys.allSatisfy { $0.contains("read") || $0.contains("done") || $0.contains("damaged") || $0.contains("system") }, "\(counts)")
+        #expect(
+            counts.keys.allSatisfy {
+                $0.contains("read") || $0.contains("done") || $0.contains("damaged") || $0.contains("system")
+            }, "\(counts)")
         #expect(counts["read", default: 0] > 0 && counts["write done", default: 0] > 0, "\(counts)")
         #expect(sample.outcome() == .identical)
     }

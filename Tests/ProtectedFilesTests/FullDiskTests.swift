@@ -160,6 +160,67 @@ import Testing
         }
     }
 
+    /// A tree that is a mount point, or has one in it: new forms are durable on their own file system before they get
+    /// their names, and the names are at the end.
+    @Test(arguments: [false, true])
+    func everyFileSystemOfATreeIsSynchronised(isInside: Bool) throws {
+        let image = try MountedImage(.tmpfs, size: Self.size)
+        let outside = try TemporaryDirectory(.inside(isInside ? image.path : "/tmp"))
+        var roots = [image.path]
+        var inner: MountedImage?
+        if isInside {
+            inner = try MountedImage(.tmpfs, size: Self.size, at: outside.path)
+            roots.append(outside.path)
+        }
+        for root in roots {
+            for number in 0..<3 {
+                let path = root.appending(FilePath("file\(number)")!)
+                let file = try LinuxSystemCalls.shared.openFile(path, [.write, .create])
+                try pattern(5000).withUnsafeBytes { try LinuxSystemCalls.shared.writeFully(file.number, $0, at: 0) }
+            }
+        }
+        @Sendable func device(_ descriptor: Int32?) -> UInt64 {
+            (descriptor.flatMap { try? LinuxSystemCalls.shared.status($0) })?.device ?? 0
+        }
+        let events = Mutex<[(what: String, device: UInt64)]>([])
+        let system = InterceptedSystemCalls(
+            LinuxSystemCalls.shared,
+            observe: { call, _ in
+                switch call.operation {
+                case .writeAt: events.withLock { $0.append(("write", device(call.descriptor))) }
+                case .synchronizeFileSystem, .synchronize:
+                    events.withLock { $0.append(("sync", device(call.descriptor))) }
+                case .rename: events.withLock { $0.append(("rename", device(call.directory))) }
+                default: break
+                }
+            })
+        var options = TreeConversion.Options()
+        options.recursive = true
+        options.crossesFileSystems = true
+        try TreeConversion(
+            ProtectedFileSystem(keys: fixture.keybag, system: system), .protect(.complete), options: options
+        ) { outcome in
+            if case .failed(let error) = outcome.result { Issue.record("\(error)") }
+        }.run(image.path)
+        let devices = Set(
+            try roots.map {
+                try LinuxSystemCalls.shared.status(of: $0, in: currentDirectory, followLinks: false).device
+            })
+        #expect(devices.count == roots.count)
+        for device in devices {
+            let own = events.withLock { $0 }.filter { $0.device == device }.map(\.what)
+            #expect(own.filter { $0 == "rename" }.count == 3)
+            let order = own.reduce(into: [String]()) { if $0.last != $1 { $0.append($1) } }
+            #expect(order == ["write", "sync", "rename", "sync"], "\(own)")
+        }
+        for root in roots {
+            for number in 0..<3 {
+                #expect(try files.contents(of: root.appending(FilePath("file\(number)")!)) == pattern(5000))
+            }
+        }
+        _ = consume inner
+    }
+
     @Test(arguments: MountedImage.Kind.allCases)
     func aReadOnlyDiskCanBeReadAndIsNotWrittenTo(kind: MountedImage.Kind) throws {
         let image = try MountedImage(kind, size: Self.size)
@@ -232,7 +293,8 @@ import Testing
         var number = 0
         for size in [1000, 100, 10, 1] {
             while (try? LinuxSystemCalls.shared.setAttribute(
-                "user.filler\(number)", of: descriptor, to: [UInt8](repeating: 1, count: size), replacing: .allowed)) != nil
+                "user.filler\(number)", of: descriptor, to: [UInt8](repeating: 1, count: size), replacing: .allowed))
+                != nil
             { number += 1 }
         }
     }

@@ -36,7 +36,10 @@ import Testing
     }
 
     /// The reader in another language, which was written from the format pages alone, agrees.
-    @Test(.enabled(if: (try? Command.run("python3", ["-c", "import cryptography"]))?.status == 0, "needs Python's cryptography"))
+    @Test(
+        .enabled(
+            if: (try? Command.run("python3", ["-c", "import cryptography"]))?.status == 0, "needs Python's cryptography"
+        ))
     func theIndependentReaderAgrees() throws {
         let (directory, files) = try GoldenContainer.open()
         let reader = GoldenContainer.fixtures.parent.appending("docs/formats/reader/candado_reader.py").description
@@ -78,7 +81,8 @@ import Testing
             // Nothing that is damaged is replaced, and reading writes nothing.
             #expect(try directory.read("files/sample") == sample.bytes)
             if columns[3] != "content" {
-                #expect(code { try files.write([1], to: path) } != nil || columns[3] == "damaged chunk", "\(columns[0])")
+                #expect(
+                    code { try files.write([1], to: path) } != nil || columns[3] == "damaged chunk", "\(columns[0])")
             }
             count += 1
         }
@@ -124,7 +128,8 @@ import Testing
             for length in Self.lengths {
                 let name = "\(protectionClass.name)-\(length)"
                 let content = pattern(length, seed: UInt64(length))
-                try files.write(content, to: directory.appending("files").appending(FilePath(name)!), class: protectionClass)
+                try files.write(
+                    content, to: directory.appending("files").appending(FilePath(name)!), class: protectionClass)
                 manifest += try keep(name, content, in: directory)
             }
         }
@@ -141,7 +146,8 @@ import Testing
         try handle.close()
         _ = try files.setProtectionClass(of: edited, to: .complete)
         manifest += try keep("edited-complete", try files.contents(of: edited), in: directory)
-        try GoldenContainer.put(Array(manifest.utf8), attribute: nil, at: GoldenContainer.directory.appending("manifest.txt"))
+        try GoldenContainer.put(
+            Array(manifest.utf8), attribute: nil, at: GoldenContainer.directory.appending("manifest.txt"))
     }
 }
 
@@ -151,7 +157,9 @@ private struct BrokenSample {
     var attribute: [UInt8]?
 
     mutating func apply(_ words: [String], _ golden: [String: GoldenContainer]) throws {
-        func number(_ index: Int) throws -> Int { try #require(words.count > index ? Int(words[index]) : nil, "\(words)") }
+        func number(_ index: Int) throws -> Int {
+            try #require(words.count > index ? Int(words[index]) : nil, "\(words)")
+        }
         switch words[0] {
         case "flip": bytes[try number(1)] ^= 0x01
         case "zero": for index in try number(1)..<(number(1) + number(2)) { bytes[index] = 0 }

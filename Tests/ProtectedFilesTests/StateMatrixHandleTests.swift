@@ -111,7 +111,9 @@ import Testing
         #expect(try classOfNewFile(ProtectionClass.none) == ProtectionClass.none)
         try LinuxSystemCalls.shared.unlink(path, in: currentDirectory)
         #expect(try classOfNewFile(nil) == .completeUnlessOpen)
-        #expect(try fixture.files.open(inner.appending("handle"), for: .creating(nil)).protectionClass == .completeUnlessOpen)
+        #expect(
+            try fixture.files.open(inner.appending("handle"), for: .creating(nil)).protectionClass
+                == .completeUnlessOpen)
         #expect(try fixture.files.removeDirectoryClass(inner))
         try LinuxSystemCalls.shared.unlink(path, in: currentDirectory)
         #expect(try classOfNewFile(nil) == .complete)

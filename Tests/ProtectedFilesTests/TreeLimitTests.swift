@@ -43,10 +43,12 @@ import Testing
     func aWideTreeNeedsFewDescriptors(limit: Int) throws {
         let fixture = try FilesFixture()
         try fixture.shell(
-            "python3 - <<'E'\nimport os\nfor d in range(300):\n  os.mkdir(f'd{d}')\n  for i in range(2): open(f'd{d}/f{i}','w').write(f'{d} {i}')\nE")
+            "python3 - <<'E'\nimport os\nfor d in range(300):\n  os.mkdir(f'd{d}')\n  for i in range(2): open(f'd{d}/f{i}','w').write(f'{d} {i}')\nE"
+        )
         for conversion in [Conversion.protect(.complete), .unprotect] {
             let few = FewDescriptors(limit)
-            let outcomes = try fixture.convert(fixture.path("."), conversion, system: few.system, descriptorLimit: few.limit)
+            let outcomes = try fixture.convert(
+                fixture.path("."), conversion, system: few.system, descriptorLimit: few.limit)
             #expect(outcomes.count("changed") == 600, "\(outcomes.codes.prefix(3))")
             // Two threads may count past each other.
             #expect(few.peak <= limit + 2)
@@ -59,15 +61,18 @@ import Testing
         let fixture = try FilesFixture()
         let depth = getenv("CANDADO_LONG") != nil ? 5000 : 2000
         try fixture.shell(
-            "python3 - <<'E'\nimport os\nfor d in range(\(depth)):\n  open('file','w').write(str(d)); os.mkdir('d'); os.chdir('d')\nE")
+            "python3 - <<'E'\nimport os\nfor d in range(\(depth)):\n  open('file','w').write(str(d)); os.mkdir('d'); os.chdir('d')\nE"
+        )
         let few = FewDescriptors(600)
-        let outcomes = try fixture.convert(fixture.path("."), .protect(.complete), system: few.system, descriptorLimit: few.limit)
+        let outcomes = try fixture.convert(
+            fixture.path("."), .protect(.complete), system: few.system, descriptorLimit: few.limit)
         #expect(outcomes.count("changed") == depth, "\(outcomes.codes.prefix(3))")
         let again = try fixture.convert(fixture.path("."), .unprotect, system: few.system, descriptorLimit: few.limit)
         #expect(again.count("changed") == depth, "\(again.codes.prefix(3))")
         #expect(few.peak < 600)
         try fixture.shell(
-            "python3 - <<'E'\nimport os\nfor d in range(\(depth)):\n  assert open('file').read() == str(d); assert os.listxattr('.') == []; os.chdir('d')\nE")
+            "python3 - <<'E'\nimport os\nfor d in range(\(depth)):\n  assert open('file').read() == str(d); assert os.listxattr('.') == []; os.chdir('d')\nE"
+        )
     }
 
     @Test func aDirectoryOfManyFilesIsConverted() throws {
@@ -75,7 +80,8 @@ import Testing
         let count = getenv("CANDADO_LONG") != nil ? 20_000 : 3000
         try fixture.shell("python3 - <<'E'\nfor i in range(\(count)): open(f'f{i}','w').write(str(i))\nE")
         let few = FewDescriptors(900)
-        let outcomes = try fixture.convert(fixture.path("."), .protect(.complete), system: few.system, descriptorLimit: few.limit)
+        let outcomes = try fixture.convert(
+            fixture.path("."), .protect(.complete), system: few.system, descriptorLimit: few.limit)
         #expect(outcomes.count("changed") == count, "\(outcomes.codes.prefix(3))")
         #expect(try fixture.files.contents(of: fixture.path("f1234")) == Array("1234".utf8))
     }
@@ -83,11 +89,15 @@ import Testing
     /// By its path, through a link, from below, from above, and as one file of it.
     @Test func ownHomeIsRefusedFromEverySide() throws {
         let fixture = try FilesFixture()
-        try fixture.shell("mkdir -p tree/own/state/deep; echo precious > tree/own/keybag; echo precious > tree/own/state/deep/key; echo other > tree/other; ln -s tree/own link")
+        try fixture.shell(
+            "mkdir -p tree/own/state/deep; echo precious > tree/own/keybag; echo precious > tree/own/state/deep/key; echo other > tree/other; ln -s tree/own link"
+        )
         let own = FileIdentity(try fixture.status(fixture.path("tree/own")))
-        let before = try fixture.output("find tree/own -printf '%p %i %C@\\n'; cat tree/own/keybag tree/own/state/deep/key")
+        let before = try fixture.output(
+            "find tree/own -printf '%p %i %C@\\n'; cat tree/own/keybag tree/own/state/deep/key")
         let refused: [FilePath] = [
-            "tree/own", "tree/own/", "tree/own/.", "link/", "tree/../tree/own", "tree/own/state", "tree/own/state/deep/..",
+            "tree/own", "tree/own/", "tree/own/.", "link/", "tree/../tree/own", "tree/own/state",
+            "tree/own/state/deep/..",
             "tree/own/keybag", "tree/own/state/deep/key", "link/keybag",
         ]
         for path in refused {
@@ -99,7 +109,9 @@ import Testing
         // On the way through a tree it is left out.
         let outcomes = try fixture.convert(fixture.path("tree"), .protect(.complete), excluded: [own])
         #expect(outcomes.words == ["other: changed", "own: skipped, Candado's own home"])
-        #expect(try fixture.output("find tree/own -printf '%p %i %C@\\n'; cat tree/own/keybag tree/own/state/deep/key") == before)
+        #expect(
+            try fixture.output("find tree/own -printf '%p %i %C@\\n'; cat tree/own/keybag tree/own/state/deep/key")
+                == before)
     }
 
     @Test(.enabled(if: MountedImage.unavailable == nil, "mounting does not work here"))
@@ -108,7 +120,8 @@ import Testing
         let image = try MountedImage(.ext4, size: 16 << 20)
         try fixture.shell("mkdir -p tree/mounted tree/bound; echo here > tree/here; echo home > tree/bound/file")
         let target = fixture.path("tree/mounted").description
-        try fixture.shell("mount --bind \(image.path) \(target); rm -rf \(target)/lost+found; echo there > \(target)/there")
+        try fixture.shell(
+            "mount --bind \(image.path) \(target); rm -rf \(target)/lost+found; echo there > \(target)/there")
         defer { _ = try? Command.run("umount", ["-l", target]) }
         let outside = try fixture.convert(fixture.path("tree"), .protect(.complete))
         #expect(outside.words == ["file: changed", "here: changed", "mounted: skipped, on another file system"])
@@ -142,6 +155,7 @@ import Testing
         try fixture.shell("mkdir elsewhere; mount --bind tree/bound elsewhere")
         defer { _ = try? Command.run("umount", ["-l", fixture.path("elsewhere").description]) }
         #expect(try fixture.convert(fixture.path("elsewhere"), .unprotect, excluded: [own]).codes == [.unsupported])
-        #expect(try fixture.convert(fixture.path("elsewhere/file"), .unprotect, excluded: [own]).codes == [.unsupported])
+        #expect(
+            try fixture.convert(fixture.path("elsewhere/file"), .unprotect, excluded: [own]).codes == [.unsupported])
     }
 }

@@ -12,7 +12,8 @@ import Testing
     /// a/, a/b/, a/b/c/ with ten files each.
     private func makeTree(_ place: TemporaryDirectory.Place = .memory) throws -> FilesFixture {
         let fixture = try FilesFixture(place)
-        try fixture.shell("mkdir -p a/b/c; for d in a a/b a/b/c; do for i in 0 1 2 3 4 5 6 7 8 9; do echo $d $i > $d/f$i; done; done")
+        try fixture.shell(
+            "mkdir -p a/b/c; for d in a a/b a/b/c; do for i in 0 1 2 3 4 5 6 7 8 9; do echo $d $i > $d/f$i; done; done")
         return fixture
     }
 
@@ -101,9 +102,14 @@ import Testing
         let fixture = try makeTree()
         try fixture.convert(fixture.path("a"), .protect(.complete))
         try fixture.lock()
-        let before = try fixture.output("getfattr -R -d -m - -e hex .; find . -printf '%p %i %C@ %s\\n'; cat a/f* | sha256sum")
-        #expect(try fixture.convert(fixture.path("a"), .unprotect).codes == [ProtectionError.Code](repeating: .locked(.complete), count: 30))
-        #expect(try fixture.output("getfattr -R -d -m - -e hex .; find . -printf '%p %i %C@ %s\\n'; cat a/f* | sha256sum") == before)
+        let before = try fixture.output(
+            "getfattr -R -d -m - -e hex .; find . -printf '%p %i %C@ %s\\n'; cat a/f* | sha256sum")
+        #expect(
+            try fixture.convert(fixture.path("a"), .unprotect).codes
+                == [ProtectionError.Code](repeating: .locked(.complete), count: 30))
+        #expect(
+            try fixture.output("getfattr -R -d -m - -e hex .; find . -printf '%p %i %C@ %s\\n'; cat a/f* | sha256sum")
+                == before)
         // Plain files cannot be given a class that cannot be wrapped.
         try fixture.shell("rm a/f3; echo plain > a/f3")
         #expect(try fixture.convert(fixture.path("a/f3"), .protect(.complete)).codes == [.locked(.complete)])
@@ -126,14 +132,18 @@ import Testing
     @Test func leftoversOfAKilledRunAreRemovedUnlessSomebodyStillHasThem() throws {
         let fixture = try makeTree()
         try fixture.shell("echo left > a/.candado-tmp-0123456789abcdef; echo used > a/b/.candado-tmp-00000000ffffffff")
-        try fixture.shell("echo mine > a/.candado-tmp-not-hexadecimal; echo mine > a/.candado-tmp-0123; ln a/f0 a/.candado-tmp-1111111111111111")
-        let used = try LinuxSystemCalls.shared.openFile(fixture.path("a/b/.candado-tmp-00000000ffffffff"), [.read, .write])
+        try fixture.shell(
+            "echo mine > a/.candado-tmp-not-hexadecimal; echo mine > a/.candado-tmp-0123; ln a/f0 a/.candado-tmp-1111111111111111"
+        )
+        let used = try LinuxSystemCalls.shared.openFile(
+            fixture.path("a/b/.candado-tmp-00000000ffffffff"), [.read, .write])
         try PendingConversion.guardTemporaryName(of: used.number, LinuxSystemCalls.shared)
         let outcomes = try fixture.convert(fixture.path("a"), .protect(.complete))
         let names = try fixture.output("find . -name '.candado*' | sort")
         #expect(
             names
-                == "./a/.candado-tmp-0123\n./a/.candado-tmp-1111111111111111\n./a/.candado-tmp-not-hexadecimal\n./a/b/.candado-tmp-00000000ffffffff\n")
+                == "./a/.candado-tmp-0123\n./a/.candado-tmp-1111111111111111\n./a/.candado-tmp-not-hexadecimal\n./a/b/.candado-tmp-00000000ffffffff\n"
+        )
         #expect(outcomes.codes.contains(.busy) && outcomes.codes.count == 3, "\(outcomes.words)")
     }
 
@@ -145,7 +155,9 @@ import Testing
         let system = InterceptedSystemCalls(LinuxSystemCalls.shared) { call throws(SystemError) in
             if call.path == "f5", call.operation == .open || call.operation == .statusOfPath,
                 removed.exchange(true, ordering: .relaxed) == false
-            { try? LinuxSystemCalls.shared.unlink(victim, in: currentDirectory) }
+            {
+                try? LinuxSystemCalls.shared.unlink(victim, in: currentDirectory)
+            }
             if call.operation == .open, call.path == "c" { throw call.failure(EACCES) }
             return .proceed
         }
@@ -163,7 +175,9 @@ import Testing
             return .proceed
         }
         let outcomes = TreeOutcomes()
-        #expect(code { try fixture.convert(fixture.path("a"), .protect(.complete), system: system, outcomes: outcomes) } == .system(EIO))
+        #expect(
+            code { try fixture.convert(fixture.path("a"), .protect(.complete), system: system, outcomes: outcomes) }
+                == .system(EIO))
         #expect(outcomes.codes == [ProtectionError.Code](repeating: .system(EIO), count: 30))
         try checkWhole(fixture, "after the failure")
         #expect(try everyFile(fixture).allSatisfy { try fixture.files.protectionClass(of: $0) == nil })

@@ -98,7 +98,8 @@ import Testing
             } else {
                 // Before the copy, which then has the bytes, or after all was done.
                 let content = try fixture.files.contents(of: path)
-                let isThere = content == pattern(5000) + Array("NEW".utf8) || Array(after.suffix(3)) == Array("NEW".utf8)
+                let isThere =
+                    content == pattern(5000) + Array("NEW".utf8) || Array(after.suffix(3)) == Array("NEW".utf8)
                 #expect(isThere, "call \(number): \(outcomes.words)")
             }
             #expect(try fixture.names() == ["file"])
@@ -155,7 +156,8 @@ import Testing
         let fresh = fixture.path("fresh")
         let system = InterceptedSystemCalls(LinuxSystemCalls.shared) { call throws(SystemError) in
             if call.operation == .synchronize {
-                try? LinuxSystemCalls.shared.rename(fresh, in: currentDirectory, to: path, in: currentDirectory, replacing: .allowed)
+                try? LinuxSystemCalls.shared.rename(
+                    fresh, in: currentDirectory, to: path, in: currentDirectory, replacing: .allowed)
             }
             return .proceed
         }

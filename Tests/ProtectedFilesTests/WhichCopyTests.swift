@@ -42,16 +42,21 @@ import Testing
     static let cases: [Case] = [
         Case(name: "as it should be", attribute: own, header: own, counts: (classC, .both), mended: []),
         Case(name: "attribute missing", attribute: nil, header: own, counts: (classC, .header), mended: [.attribute]),
-        Case(name: "attribute empty", attribute: .bytes([]), header: own, counts: (classC, .header), mended: [.attribute]),
+        Case(
+            name: "attribute empty", attribute: .bytes([]), header: own, counts: (classC, .header), mended: [.attribute]
+        ),
         Case(
             name: "attribute of garbage", attribute: .bytes(pattern(60)), header: own, counts: (classC, .header),
             mended: [.attribute]),
         Case(
             name: "attribute larger than any record", attribute: .bytes(pattern(2000)), header: own,
             counts: (classC, .header), mended: [.attribute]),
-        Case(name: "a directory's attribute", attribute: .directory, header: own, counts: (classC, .header), mended: [.attribute]),
         Case(
-            name: "attribute weaker", attribute: .own(.none), header: own, counts: (classC, .header), mended: [.attribute]),
+            name: "a directory's attribute", attribute: .directory, header: own, counts: (classC, .header),
+            mended: [.attribute]),
+        Case(
+            name: "attribute weaker", attribute: .own(.none), header: own, counts: (classC, .header),
+            mended: [.attribute]),
         Case(
             name: "attribute stronger", attribute: .own(.complete, wasWeaker: true), header: own,
             counts: (.complete, .attribute), whileLocked: .locked(.complete), mended: [.header]),

@@ -14,7 +14,7 @@ public final class MountedImage: Sendable {
     }
 
     /// The root of the file system.
-    public var path: FilePath { holder.appending("mounted") }
+    public let path: FilePath
     private let holder: TemporaryDirectory
     private var target: String { path.description }
 
@@ -28,11 +28,12 @@ public final class MountedImage: Sendable {
         } catch { return "mounting does not work here: \(error)" }
     }()
 
-    /// `size` in bytes; ext4 needs some megabytes for itself.
-    public init(_ kind: Kind, size: Int, options: [String] = []) throws {
+    /// `size` in bytes; ext4 needs some megabytes for itself. Mounted at `place`, an empty directory, if one is given.
+    public init(_ kind: Kind, size: Int, options: [String] = [], at place: FilePath? = nil) throws {
         holder = try TemporaryDirectory()
         try holder.makeDirectory("mounted")
-        let target = holder.appending("mounted").description
+        path = place ?? holder.appending("mounted")
+        let target = path.description
         switch kind {
         case .tmpfs:
             let settings = (["size=\(size)"] + options).joined(separator: ",")
@@ -47,7 +48,7 @@ public final class MountedImage: Sendable {
     }
 
     deinit {
-        _ = try? Command.run("umount", ["-l", holder.appending("mounted").description])
+        _ = try? Command.run("umount", ["-l", path.description])
     }
 
     /// From now on nothing can be written, or it can again.

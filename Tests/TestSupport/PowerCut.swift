@@ -148,7 +148,9 @@ public struct PowerCut: Sendable {
                 }
             }
         }
-        if !limits.isQuiet { Self.say("power cut: \(name): \(report.imageCount) images of \(operations.count) operations") }
+        if !limits.isQuiet {
+            Self.say("power cut: \(name): \(report.imageCount) images of \(operations.count) operations")
+        }
         return report
     }
 

@@ -41,7 +41,9 @@ extension ProtectedFile {
 }
 
 func run(_ arguments: [String]) throws {
-    guard arguments.count >= 5, let home = FilePath(arguments[1]), let path = FilePath(arguments[4]) else { throw Usage() }
+    guard arguments.count >= 5, let home = FilePath(arguments[1]), let path = FilePath(arguments[4]) else {
+        throw Usage()
+    }
     let keybag = try Keybag.open(KeybagHome(directory: home))
     let passcode = Array(arguments[2].utf8)
     try keybag.unlock(passcode: try SecretBytes(count: passcode.count) { $0.copyBytes(from: passcode) })

@@ -26,6 +26,12 @@ enum ConvertCommands {
         var options = TreeConversion.Options()
         options.recursive = context.invocation.has(.recursive)
         options.crossesFileSystems = context.invocation.has(.crossFileSystems)
+        if case .file(let path) = try PasscodeSource(context.invocation),
+            let status = try? context.system.status(of: path, in: currentDirectory, followLinks: true)
+        {
+            // Encrypted under the passcode that it holds, it would lock everybody out.
+            options.excluded.insert(FileIdentity(status))
+        }
         let start = WorkingDirectory()
         var interruption: ProtectionError?
         for operand in context.invocation.operands {
@@ -36,10 +42,11 @@ enum ConvertCommands {
                 let absolute = options.recursive ? start.absolute(path) : path
                 try session.protection.convert(
                     absolute, conversion, options: options, isCancelled: { Interrupts.isRequested },
+                    progress: { progress.addBytes($0) },
                     report: { outcome in
                         let shown = WorkingDirectory.shorten(outcome.path, from: absolute, to: path)
-                        if case .changed(_, _, let bytes, let wereExcluded) = outcome.result {
-                            progress.add(bytes)
+                        if case .changed(_, _, _, let wereExcluded) = outcome.result {
+                            progress.addFile()
                             if !wereExcluded { unchecked.add(1, ordering: .relaxed) }
                         }
                         collector.withLock { $0.add(FileOutcome(outcome, at: shown, isOperand: shown == path)) }
@@ -77,11 +84,20 @@ extension FileOutcome {
         case .changed(_, let to, _, _): self.init(path: path, kind: .changed, protectionClass: to)
         case .unchanged(let present): self.init(path: path, kind: .unchanged, protectionClass: present)
         case .skipped(let reason):
-            self.init(
-                path: path,
-                kind: isOperand ? .failed(ProtectionError(.unsupported, "not converted: \(reason)")) : .skipped(reason))
+            self.init(path: path, kind: isOperand ? .failed(Self.refusal(reason)) : .skipped(reason))
         case .failed(let error): self.init(path: path, kind: .failed(error))
         }
+    }
+
+    private static func refusal(_ reason: SkipReason) -> ProtectionError {
+        let why: ProtectionError.Unsupported? =
+            switch reason {
+            case .symbolicLink: .symbolicLink
+            case .special: .notRegular
+            case .ownHome, .keybagHome, .keySource: .ownHome
+            case .otherFileSystem, .recoveryCapsule, .leftover, .vanished: nil
+            }
+        return ProtectionError(.unsupported, "not converted: \(reason.rawValue)", reason: why)
     }
 }
 
@@ -140,11 +156,16 @@ final class TreeProgress: Sendable {
     }
 
     /// One more file is done.
-    func add(_ bytes: UInt64) {
+    func addFile() { add(files: 1, bytes: 0) }
+
+    /// So many bytes more are read and written.
+    func addBytes(_ count: Int) { add(files: 0, bytes: count) }
+
+    private func add(files: Int, bytes: Int) {
         guard let meter else { return }
         let now = counts.withLock { counts in
-            counts.files += 1
-            counts.bytes += Int64(clamping: bytes)
+            counts.files += files
+            counts.bytes += Int64(bytes)
             return counts
         }
         meter.update(files: now.files, bytes: now.bytes, totalBytes: now.total > 0 ? now.total : nil)

@@ -3,7 +3,7 @@ import FileProtection
 /// `candado doctor`
 enum DoctorCommand {
     static func run(_ context: CommandContext) throws -> ExitStatus {
-        let session = try Session(context)
+        let session = try Session(context, showsWarnings: false)
         let keybag = session.keybag
         var report = DoctorReport()
         if try keybag.repair() {

@@ -6,33 +6,43 @@ enum EachFileCommands {
         let operands = context.invocation.operands
         guard let wanted = operands[0].text.flatMap({ ProtectionClass(name: $0) }) else { return .usage }
         let rekey = context.invocation.has(.rekey)
-        return try run(context, Array(operands.dropFirst()), verb: "changed") { protection, path in
-            let change = try protection.setProtectionClass(wanted, of: path, rekey: rekey)
-            return FileOutcome(path: path, kind: change.changed ? .changed : .unchanged, protectionClass: change.to)
+        return try run(context, Array(operands.dropFirst()), verb: "changed") { files, place in
+            let change = try files.setProtectionClass(of: place.name, in: place.directory, to: wanted, rekey: rekey)
+            return FileOutcome(
+                path: place.path, kind: change.changed ? .changed : .unchanged, protectionClass: change.to)
         }
     }
 
     static func repair(_ context: CommandContext) throws -> ExitStatus {
-        try run(context, context.invocation.operands, verb: "mended", visitsDirectories: false) { protection, path in
-            let report = try protection.files.repair(path)
+        try run(context, context.invocation.operands, verb: "mended", visitsDirectories: false) { files, place in
+            let report = try files.repair(place.name, in: place.directory)
             return FileOutcome(
-                path: path, kind: report.mended.isEmpty ? .unchanged : .changed,
+                path: place.path, kind: report.mended.isEmpty ? .unchanged : .changed,
                 protectionClass: report.protectionClass, mended: report.mended.map(\.rawValue))
         }
     }
 
+    /// A file or directory: how it is shown, and how it is reached however long its path is.
+    private struct Place {
+        let path: FilePath
+        let name: FilePath
+        let directory: Int32
+    }
+
     private static func run(
         _ context: CommandContext, _ operands: [Argument], verb: String, visitsDirectories: Bool = true,
-        _ body: (FileProtection, FilePath) throws -> FileOutcome
+        _ body: (ProtectedFileSystem, Place) throws -> FileOutcome
     ) throws -> ExitStatus {
         let session = try Session(context)
         let isRecursive = context.invocation.has(.recursive)
         var collector = OutcomeCollector(verb: verb, console: context.console)
         /// One file, with an unlock when it turns out to be locked.
-        func change(_ path: FilePath, isOperand: Bool) throws {
+        func change(_ place: Place, isOperand: Bool) throws {
+            let path = place.path
             do {
-                collector.add(try session.unlocking { try body(session.protection, path) })
-            } catch let error as ProtectionError {
+                collector.add(try session.unlocking { try body(session.protection.files, place) })
+            } catch var error as ProtectionError {
+                error.path = path
                 switch error.code {
                 case .cancelled, .wrongPasscode, .tooManyTries: throw error
                 // A tree may hold plain files; only a path that was named has to be protected.
@@ -46,7 +56,7 @@ enum EachFileCommands {
                 let path = operand.path
                 guard isRecursive else {
                     try context.checkInterrupt()
-                    try change(path, isOperand: true)
+                    try change(Place(path: path, name: path, directory: currentDirectory), isOperand: true)
                     continue
                 }
                 let walk = TreeWalk(
@@ -56,9 +66,10 @@ enum EachFileCommands {
                 try walk.run(path) { path, result in
                     switch result {
                     case .success(let visit):
+                        let place = Place(path: path, name: visit.name, directory: visit.directory)
                         switch visit.status.kind {
-                        case .regular: try change(path, isOperand: path == operand.path)
-                        case .directory: if visitsDirectories { try change(path, isOperand: true) }
+                        case .regular: try change(place, isOperand: path == operand.path)
+                        case .directory: if visitsDirectories { try change(place, isOperand: true) }
                         case .symbolicLink, .special: break
                         }
                     case .failure(let error): collector.add(FileOutcome(path: path, kind: .failed(error)))

@@ -1,10 +1,20 @@
 import LinuxSystem
+import ProtectionModel
 
 /// `candado generate`: for packagers.
 enum GenerateCommands {
-    /// Writes the manual pages to a directory that exists.
+    /// Writes the manual pages to a directory, which is made where it is missing.
     static func manual(_ context: CommandContext) throws -> ExitStatus {
         guard let directory = context.invocation.operands.first?.path else { return .usage }
+        do throws(SystemError) {
+            try context.system.makeDirectory(directory, in: currentDirectory, permissions: 0o755)
+        } catch {
+            guard error.errorNumber == ErrorNumber.exists else {
+                throw ProtectionError(
+                    .system(error.errorNumber),
+                    "the directory cannot be made: \(SystemErrorText.sentence(error.errorNumber))", path: directory)
+            }
+        }
         for page in ManualPage.all() {
             try Array(page.text.utf8).withUnsafeBytes { bytes in
                 try AtomicFile.replace(

@@ -34,11 +34,24 @@ enum InitializeCommand {
                 in: home, passcode: consume passcode, recoveryKey: consume recoveryKey, cost: cost,
                 system: context.system, clock: context.clock)
         } catch {
-            if let written { try? context.system.unlink(written, in: currentDirectory) }
+            if let written { discard(written, unlessKeybagIn: home, context.system) }
             throw error
         }
         report(keybag, hasPasscode: hasPasscode, hasRecoveryKey: hasRecoveryKey, context.console)
         return .done
+    }
+
+    /// Removes the file of a recovery key for nothing. A keybag that may be there, whole or half, may need it: it stays then.
+    static func discard(_ file: FilePath, unlessKeybagIn home: KeybagHome, _ system: any SystemCalls) {
+        for path in [home.keybag, home.keybagBackup] {
+            do throws(SystemError) {
+                _ = try system.status(of: path, in: currentDirectory, followLinks: false)
+                return
+            } catch {
+                guard [ErrorNumber.noEntry, ErrorNumber.notDirectory].contains(error.errorNumber) else { return }
+            }
+        }
+        try? system.unlink(file, in: currentDirectory)
     }
 
     /// A refusal before anybody has typed anything. `Keybag.create` looks again.

@@ -60,6 +60,7 @@ enum PasscodeCommands {
             let passcode = try context.prompt.readNew(try newSource(context), prompt: "New passcode: ")
             let keybag = try keys.install(in: home, passcode: passcode, system: context.system, clock: context.clock)
             _ = report("keybag made from the recovery capsule", keybag, context.console)
+            for warning in keybag.takeWarnings() { context.console.warning(warning.description) }
         }
         return .done
     }

@@ -15,40 +15,37 @@ enum ReadCommand {
         let guardsTerminal = !asksForBytes && isatty(output) == 1
         let begun = Flag()
         let failure = FirstFailure()
+        let check = Mutex(TextCheck())
+        let size = try? system.status(of: path, in: currentDirectory, followLinks: false).size
+        // On a terminal it would be drawn into the content.
+        let progress = ByteProgress(context, verb: "reading", total: size, isWanted: isatty(output) == 0)
+        defer { progress.finish() }
         do {
-            _ = try session.unlocking(canRunAgain: { !begun.isSet }) {
+            let (_, place) = try session.unlocking(canRunAgain: { !begun.isSet }) {
                 try session.protection.files.read(path) { bytes in
                     begun.set()
                     try failure.catching {
                         try context.checkInterrupt()
-                        if guardsTerminal, !isText(bytes) { throw notText }
+                        if guardsTerminal, !check.withLock({ $0.accepts(bytes) }) { throw notText }
                         try system.writeFully(output, bytes)
+                        progress.add(bytes.count)
                     }
                 }
+            }
+            if place == .header {
+                context.console.warning(
+                    "\(path.quoted) has lost its key record or has a weaker one; 'candado repair' mends it")
             }
         } catch {
             throw failure.error ?? error
         }
+        session.showWarnings()
         return .done
     }
 
     private static let notText = CommandFailure(
         .failed, "the content is not text, and stdout is a terminal",
         hints: ["send it to a file or a pipe, or write '-' behind the path"])
-
-    /// True for bytes that do a terminal no harm: UTF-8, and no controls but white space. A character that the end of the
-    /// bytes cuts in two is let pass.
-    static func isText(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        for byte in bytes where byte < 0x20 || byte == 0x7F {
-            guard (0x08...0x0D).contains(byte) else { return false }
-        }
-        for cut in 0...min(3, bytes.count) where isUTF8(bytes.dropLast(cut)) { return true }
-        return false
-    }
-
-    private static func isUTF8(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
-        String(validating: bytes, as: UTF8.self) != nil
-    }
 }
 
 /// Set once, from any thread.

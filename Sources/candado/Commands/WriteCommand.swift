@@ -7,16 +7,30 @@ enum WriteCommand {
     static func run(_ context: CommandContext) throws -> ExitStatus {
         let path = context.invocation.operands[0].path
         let system = context.system
+        guard !context.invocation.operands[0].isDash else {
+            throw UsageError(
+                "'write' needs the path of a file; '-' is not one", hint: "write './-' for a file of that name")
+        }
+        // The passcode would be taken out of what is to be written.
+        guard try PasscodeSource(context.invocation) != .descriptor(input) else {
+            throw UsageError("stdin cannot be both the passcode and the content")
+        }
         try SameFile.refuse(path, input, "stdin", system)
         let session = try Session(context)
         let wanted = context.invocation.value(.protectionClass)?.text.flatMap { ProtectionClass(name: $0) }
         let begun = Flag()
         let failure = FirstFailure()
+        let source = try? system.status(input)
+        let progress = ByteProgress(
+            context, verb: "writing", total: source.flatMap { $0.kind == .regular ? $0.size : nil })
+        defer { progress.finish() }
         do {
             let (length, protectionClass) = try session.unlocking(canRunAgain: { !begun.isSet }) {
                 try session.protection.files.write(to: path, class: wanted) { buffer in
                     begun.set()
-                    return try failure.catching { try fill(buffer, system) }
+                    let count = try failure.catching { try fill(buffer, system) }
+                    progress.add(count)
+                    return count
                 }
             }
             session.showWarnings()

@@ -1,5 +1,4 @@
-import LinuxSystem
-import ProtectionModel
+import FileProtection
 
 /// What became of one file in a command over many.
 struct FileOutcome: Sendable {
@@ -10,7 +9,7 @@ struct FileOutcome: Sendable {
         /// It was as asked already.
         case unchanged
         /// It was left out on purpose, and why.
-        case skipped(String)
+        case skipped(SkipReason)
         /// It could not be done.
         case failed(ProtectionError)
     }
@@ -37,7 +36,7 @@ struct FileOutcome: Sendable {
         case .changed: members.append(.init("changed", .boolean(true)))
         case .unchanged: members.append(.init("changed", .boolean(false)))
         case .skipped(let reason):
-            members += [.init("changed", .boolean(false)), .init("skipped", .string(reason))]
+            members += [.init("changed", .boolean(false)), .init("skipped", .string(reason.rawValue))]
         case .failed(let error): members += [.init("changed", .boolean(false)), .init("error", error.json)]
         }
         if let protectionClass { members.append(.init("class", .string(protectionClass.name))) }
@@ -56,6 +55,8 @@ struct OutcomeCollector: Sendable {
     private(set) var changed = 0
     private(set) var unchanged = 0
     private(set) var skipped = 0
+    /// Of those left out: the symbolic links, which are many in some trees and nothing to act upon.
+    private(set) var links = 0
     private(set) var failed = 0
 
     /// Shows outcomes on a console.
@@ -77,7 +78,11 @@ struct OutcomeCollector: Sendable {
         case .skipped(let reason):
             // What was never meant to be done makes no run a failure.
             skipped += 1
-            console.warning("\(outcome.path.quoted) is left out: \(reason)")
+            if reason == .symbolicLink {
+                links += 1
+            } else {
+                console.warning("\(outcome.path.quoted) is left out: \(reason.rawValue)")
+            }
         case .failed(let error):
             failed += 1
             console.error(error.at(outcome.path))
@@ -103,7 +108,8 @@ struct OutcomeCollector: Sendable {
     var summary: String {
         var parts = ["\(changed) \(verb)"]
         if unchanged > 0 { parts.append("\(unchanged) as asked already") }
-        if skipped > 0 { parts.append("\(skipped) left out") }
+        if links > 0 { parts.append("\(links) symbolic \(links == 1 ? "link" : "links") left alone") }
+        if skipped > links { parts.append("\(skipped - links) left out") }
         if failed > 0 { parts.append("\(failed) failed") }
         return parts.joined(separator: ", ")
     }

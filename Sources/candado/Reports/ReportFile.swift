@@ -5,20 +5,35 @@ import Synchronization
 final class ReportFile: Sendable {
     private let path: FilePath
     private let system: any SystemCalls
-    private let directory: Descriptor
+    // Before the directory: it goes away first, and what is left of it is removed through the open directory.
     private let staged: Mutex<StagedFile?>
+    private let directory: Descriptor
     private let failure = Mutex<SystemError?>(nil)
 
     /// Throws when the path is taken by anything but a plain file.
     init(_ path: FilePath, _ system: any SystemCalls) throws {
+        guard !KeybagHome.keyFileNames.contains(path.lastComponent) else {
+            throw CommandFailure(
+                .failed, "\(path.quoted) has the name of a keybag's file: it is not replaced by a report")
+        }
         // Content that may be locked is never replaced, whatever by.
-        if let present = try? FileInspection.inspect(path, system), present.state != .plain {
+        guard try Self.isPlainOrAbsent(path, system) else {
             throw CommandFailure(.failed, "\(path.quoted) is not a plain file: it is not replaced by a report")
         }
         self.path = path
         self.system = system
         directory = try system.openFile(path.parent, [.read, .directory])
         staged = Mutex(try StagedFile(in: directory.number, system))
+    }
+
+    /// Whatever cannot be looked at may be protected: only what is not there is absent.
+    private static func isPlainOrAbsent(_ path: FilePath, _ system: any SystemCalls) throws(ProtectionError) -> Bool {
+        do throws(ProtectionError) {
+            return try FileInspection.inspect(path, system).state == .plain
+        } catch {
+            guard error.code == .system(ErrorNumber.noEntry) else { throw error }
+            return true
+        }
     }
 
     /// Returns false, and says why in ``publish()``, when no more can be written.

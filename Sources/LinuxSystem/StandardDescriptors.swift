@@ -1,0 +1,13 @@
+import Glibc
+
+/// The descriptors 0, 1 and 2 of a program.
+public enum StandardDescriptors {
+    /// Opens /dev/null where one of them is closed: else the next file opened would take its number, and messages would
+    /// be written into it. For the first line of a program.
+    public static func reserve() {
+        for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 {
+            let opened = open("/dev/null", O_RDWR)
+            if opened >= 0, opened != descriptor { close(opened) }
+        }
+    }
+}
