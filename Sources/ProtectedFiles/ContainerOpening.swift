@@ -10,6 +10,26 @@ enum ContainerOpening {
         let place: RecordPlace
         let lease: any FileKeyLease
         let view: ContainerView
+
+        /// The record; with the flag that says so when another copy wraps the same file key for a weaker class, because
+        /// that copy may lie elsewhere as well.
+        func recordToKeep(
+            _ descriptor: Int32, _ service: any ClassKeyService, _ system: any SystemCalls
+        ) throws -> KeyRecord {
+            guard !record.flags.contains(.keyWasWeaker) else { return record }
+            let stored = try StoredRecord(descriptor, system)
+            for (other, _) in try stored.candidates()
+            where record.protectionClass.isStronger(than: other.protectionClass) {
+                guard let lease = try? service.unwrap(other),
+                    (try? lease.withKey { key in
+                        var cipher = try ChunkCipher(key: key.bytes)
+                        return try ContainerFile.authenticView(view.slots, &cipher)
+                    }) != nil
+                else { continue }
+                return try service.rewrap(record, to: record.protectionClass, flags: record.flags.union(.keyWasWeaker))
+            }
+            return record
+        }
     }
 
     /// Opens the key record of an open file.

@@ -88,10 +88,11 @@ extension ContainerFile {
             let found = try ContainerOpening.find(file.descriptor.number, file.service, file.system)
             let old = found.record.protectionClass
             if old == wanted, found.place == .both { return ClassChange(changed: false, from: old, to: wanted) }
-            var flags = found.record.flags
+            let kept = try found.recordToKeep(file.descriptor.number, file.service, file.system)
+            var flags = kept.flags
             if wanted.isStronger(than: old) { flags.insert(.keyWasWeaker) }
             // The same class with copies that differ is a change that was interrupted: it is finished.
-            let record = old == wanted ? found.record : try file.service.rewrap(found.record, to: wanted, flags: flags)
+            let record = old == wanted ? kept : try file.service.rewrap(kept, to: wanted, flags: flags)
             try file.storeRecord(record, &cipher)
             return ClassChange(changed: true, from: old, to: wanted)
         }

@@ -48,8 +48,9 @@ extension ProtectedFileSystem {
                 mended.append(.interruptedWrite)
             }
             if !mended.isEmpty {
+                let record = try found.recordToKeep(descriptor.number, keys, system)
                 var file = try ContainerOpening.open(descriptor, canWrite: true, keys)
-                try file.replaceRecord(found.record)
+                try file.replaceRecord(record)
             }
             return RepairReport(mended: mended, protectionClass: found.record.protectionClass)
         }

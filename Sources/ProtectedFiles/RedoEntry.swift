@@ -72,6 +72,7 @@ struct RedoEntry: Equatable {
         self.chunkSeal = bytes.bytes(56..<96)
         self.lengthAfter = bytes.number(at: 32, as: UInt64.self)
         self.isFinal = flags & Self.finalFlag != 0
+        guard flags & Self.chunkFlag != 0 || (index == 0 && bytes.isZero(56..<96)) else { return nil }
         // Whoever had the key could have sealed numbers that no arithmetic here survives.
         guard lengthAfter <= ContainerGeometry.maximumLength,
             index <= ContainerGeometry.maximumLength / UInt64(ContainerGeometry.chunkSize)

@@ -103,6 +103,12 @@ import Testing
             counts: (classC, .header), mended: [.attribute]),
     ]
 
+    /// Those of whose file key there is a wrap for a weaker class than the one that counts.
+    static let flagged: Set<String> = [
+        "attribute weaker", "attribute stronger", "header stronger", "attribute B, header C", "attribute A, header B",
+        "older generation of a stronger class", "attribute hides a weaker past", "header hides a weaker past",
+    ]
+
     /// A file with these copies.
     struct Stage {
         let fixture: FilesFixture
@@ -229,10 +235,29 @@ import Testing
         #expect(report.protectionClass == example.counts.0)
         if example.mended.isEmpty { #expect(try stage.fingerprint() == before) }
         #expect(try files.repair(stage.path).mended == [])
+        // A weaker copy of the same key was there, or the record says that there was one once.
+        let isFlagged = Self.flagged.contains(example.name)
+        #expect(try FileInspection.inspect(stage.path).record?.flags == (isFlagged ? [.keyWasWeaker] : []))
         let read = try files.open(stage.path, for: .reading)
         #expect(read.recordPlace == .both)
         #expect(try read.allContent() == stage.content)
         #expect(try files.protectionClass(of: stage.path) == example.counts.0)
+    }
+
+    /// Setting the class that counts finishes what was interrupted, as a repair does; and no weaker past is forgotten on
+    /// the way to a third class.
+    @Test(arguments: cases) func settingAClassMakesTheCopiesAgree(example: Case) throws {
+        for wanted in [example.counts.0, .completeUnlessOpen] {
+            let stage = try stage(example)
+            let files = stage.fixture.files
+            let change = try files.setProtectionClass(of: stage.path, to: wanted)
+            #expect(change == ClassChange(changed: !example.mended.isEmpty || wanted != example.counts.0, from: example.counts.0, to: wanted))
+            let isRaised = wanted.isStronger(than: example.counts.0)
+            let record = try FileInspection.inspect(stage.path, comparingHeaders: true)
+            #expect(record.place == .both && record.protectionClass == wanted)
+            #expect(record.record?.flags == (isRaised || Self.flagged.contains(example.name) ? [.keyWasWeaker] : []))
+            #expect(try files.contents(of: stage.path) == stage.content)
+        }
     }
 
     /// Nothing that is from the future is read, replaced, mended or given another class.
