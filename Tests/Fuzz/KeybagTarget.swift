@@ -13,7 +13,9 @@ import SecretMemory
     precondition(value.encoded == bytes)
     guard case .object(var members) = value else { return 0 }
     members["authenticator"] = nil
-    guard let authenticator = try? Authenticator.authenticate(CanonicalJSON.object(members).encoded, key: key) else { return 0 }
+    guard let authenticator = try? Authenticator.authenticate(CanonicalJSON.object(members).encoded, key: key) else {
+        return 0
+    }
     members["authenticator"] = .text(Hexadecimal.text(authenticator))
     let sealed = CanonicalJSON.object(members).encoded + [10]
     guard let document = try? KeybagDocument(decoding: sealed, authenticationKey: key) else { return 0 }

@@ -6,7 +6,9 @@ import SecretMemory
 
 /// An entry of the redo log, sealed by somebody who has the key and chose its numbers.
 @c(LLVMFuzzerTestOneInput) public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
-    guard count >= 96, let key = try? SecretBytes.random(count: 32), var cipher = try? ChunkCipher(key: key) else { return 0 }
+    guard count >= 96, let key = try? SecretBytes.random(count: 32), var cipher = try? ChunkCipher(key: key) else {
+        return 0
+    }
     var bytes = Array(UnsafeBufferPointer(start: start, count: 96)) + [UInt8](repeating: 0, count: 40)
     let domain = Array("candado/v1/redo".utf8) + bytes[..<96]
     bytes.withUnsafeMutableBytes { bytes in

@@ -251,7 +251,11 @@ import Testing
             let stage = try stage(example)
             let files = stage.fixture.files
             let change = try files.setProtectionClass(of: stage.path, to: wanted)
-            #expect(change == ClassChange(changed: !example.mended.isEmpty || wanted != example.counts.0, from: example.counts.0, to: wanted))
+            #expect(
+                change
+                    == ClassChange(
+                        changed: !example.mended.isEmpty || wanted != example.counts.0, from: example.counts.0,
+                        to: wanted))
             let isRaised = wanted.isStronger(than: example.counts.0)
             let record = try FileInspection.inspect(stage.path, comparingHeaders: true)
             #expect(record.place == .both && record.protectionClass == wanted)

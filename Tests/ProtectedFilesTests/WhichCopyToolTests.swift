@@ -34,7 +34,9 @@ import Testing
         #expect(try fixture.convert(copy, .protect(.complete)).words == ["copy: unchanged complete"])
     }
 
-    @Test(arguments: ["cp -a file copy", "cp --preserve=xattr file copy", "mv file copy", "ln file copy", "rsync -aX file copy"])
+    @Test(arguments: [
+        "cp -a file copy", "cp --preserve=xattr file copy", "mv file copy", "ln file copy", "rsync -aX file copy",
+    ])
     func aCopyWithTheAttributeIsAsGoodAsTheFile(command: String) throws {
         if command.hasPrefix("rsync"), !Command.exists("rsync") { return }
         let fixture = try FilesFixture()
@@ -45,7 +47,10 @@ import Testing
     }
 
     /// The name of a protected file, and content of an editor: the class says plain, and nobody takes it for protected.
-    @Test(arguments: ["echo text > new; mv new file", "sed -i s/x/y/ file; rm file; echo text > file", "rm file; printf 'text\\n' > file"])
+    @Test(arguments: [
+        "echo text > new; mv new file", "sed -i s/x/y/ file; rm file; echo text > file",
+        "rm file; printf 'text\\n' > file",
+    ])
     func aFileSavedByRenamingIsPlainAndSaysSo(command: String) throws {
         let fixture = try FilesFixture()
         try makeFile(fixture)
@@ -60,7 +65,10 @@ import Testing
     }
 
     /// An editor that writes into the file leaves a key record over plain content: damage, not absence.
-    @Test(arguments: ["echo text > file", ": > file", "truncate -s 100 file; dd if=/dev/zero of=file bs=100 count=1 conv=notrunc status=none"])
+    @Test(arguments: [
+        "echo text > file", ": > file",
+        "truncate -s 100 file; dd if=/dev/zero of=file bs=100 count=1 conv=notrunc status=none",
+    ])
     func aContainerThatWasWrittenOverIsDamagedAndIsNotReplaced(command: String) throws {
         let fixture = try FilesFixture()
         try makeFile(fixture)
@@ -78,10 +86,13 @@ import Testing
     @Test func changesOfClassKeepTimesAndAttributes() throws {
         let fixture = try FilesFixture()
         try makeFile(fixture)
-        try fixture.shell("setfattr -n user.note -v kept file; chmod 640 file; touch -m -d '2001-02-03 04:05:06.987654321' file")
+        try fixture.shell(
+            "setfattr -n user.note -v kept file; chmod 640 file; touch -m -d '2001-02-03 04:05:06.987654321' file")
         let facts = "stat -c '%a %u %g %.Y' file; getfattr --only-values -n user.note file"
         let before = try fixture.output(facts)
-        for (target, rekey) in [(ProtectionClass.none, false), (.completeUnlessOpen, false), (.complete, true), (.none, true)] {
+        for (target, rekey) in [
+            (ProtectionClass.none, false), (.completeUnlessOpen, false), (.complete, true), (.none, true),
+        ] {
             _ = try fixture.files.setProtectionClass(of: fixture.path("file"), to: target, rekey: rekey)
             #expect(try fixture.output(facts) == before, "\(target), \(rekey)")
             let record = try FileInspection.inspect(fixture.path("file")).record
