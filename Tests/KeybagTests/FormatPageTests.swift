@@ -123,7 +123,7 @@ import Testing
     }
 
     /// A keybag made just now, with every kind of slot and several generations, is read by the reader, key for key.
-    @Test(.enabled(if: hasReader)) func theReaderFindsTheSameKeys() throws {
+    @Test(.enabled(if: hasReader, "python3 has no cryptography module")) func theReaderFindsTheSameKeys() throws {
         for hasPasscode in [true, false] {
             let fixture = try KeybagFixture()
             let recoveryKey = try RecoveryKey.generate()

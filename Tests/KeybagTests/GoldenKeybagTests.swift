@@ -101,7 +101,7 @@ import Testing
     }
 
     /// Makes the files of a golden keybag in $CANDADO_WRITE_GOLDEN, once for each format version.
-    @Test(.enabled(if: getenv("CANDADO_WRITE_GOLDEN") != nil))
+    @Test(.enabled(if: getenv("CANDADO_WRITE_GOLDEN") != nil, "writes fixtures, on request only"))
     func writeGoldenKeybag() throws {
         let target = try #require(getenv("CANDADO_WRITE_GOLDEN").flatMap { FilePath(String(cString: $0)) })
         let home = KeybagHome(directory: target.appending("home"))
