@@ -101,11 +101,6 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
         return FilePath(unchecked: bytes + [UInt8(ascii: "/")] + other.bytes)
     }
 
-    /// This path with bytes of a text added to its last component.
-    public func addingSuffix(_ suffix: StaticString) -> FilePath {
-        FilePath(unchecked: bytes + suffix.withUTF8Buffer { Array($0) })
-    }
-
     /// Runs `body` with a NUL-terminated C string, which lives only until it returns.
     public func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         bytes.withUnsafeBytes { source in

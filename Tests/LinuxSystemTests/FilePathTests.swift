@@ -68,8 +68,4 @@ import Testing
         let copy = path.withCString { text in (0..<strlen(text)).map { UInt8(bitPattern: text[$0]) } }
         #expect(copy == bytes)
     }
-
-    @Test func addsSuffixesToTheLastComponent() {
-        #expect(("a/b" as FilePath).addingSuffix(".tmp") == "a/b.tmp")
-    }
 }

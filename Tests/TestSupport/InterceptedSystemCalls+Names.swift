@@ -1,3 +1,5 @@
+import LinuxSystem
+
 // Status, names, directories and attributes.
 extension InterceptedSystemCalls {
     public func status(_ descriptor: Int32) throws(SystemError) -> FileStatus {

@@ -1,3 +1,5 @@
+import LinuxSystem
+
 /// The calls of ``SystemCalls``, each under the name that its manual page and ``SystemError/call`` give it.
 public enum SystemOperation: String, Sendable, Hashable, CaseIterable {
     case open = "openat"

@@ -1,4 +1,5 @@
 import Glibc
+import LinuxSystem
 
 /// System calls with a stranger in the middle: each is described to a closure that lets it pass, shortens it or fails
 /// it, and what succeeded is shown to an observer. For tests. As thread-safe as the two closures are.
