@@ -24,6 +24,8 @@ public final class FileProtection: Sendable {
     public let settings: Settings
     /// Protected files, seen through this keybag.
     public let files: ProtectedFileSystem
+    /// Directories in which leftovers were looked for: once is enough for many files of one directory.
+    private let sweptDirectories = Mutex<Set<FilePath>>([])
 
     private init(_ keybag: Keybag, _ settings: Settings, _ system: any SystemCalls) throws(ProtectionError) {
         self.keybag = keybag
@@ -165,6 +167,9 @@ public final class FileProtection: Sendable {
             files, conversion, options: options, isCancelled: isCancelled, progress: progress, report: report)
         if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {
             _ = try keybag.placeRecoveryCapsule(in: path)
+        }
+        if !isDirectory(path), sweptDirectories.withLock({ $0.insert(path.parent).inserted }) {
+            try tree.removeLeftovers(beside: path)
         }
         try tree.run(path)
     }

@@ -155,6 +155,21 @@ public struct TreeConversion: Sendable {
                 isOperand: isOperand))
     }
 
+    /// Removes what a kill left beside a file: after a conversion it may be the old form, plaintext included. Reports each.
+    public func removeLeftovers(beside path: FilePath) throws(ProtectionError) {
+        try ProtectionError.mapping(at: path) {
+            let parent = DirectoryHandle(try files.system.openFile(path.parent, [.read, .directory]))
+            for entry in try files.system.entries(parent.number)
+            where StagedFile.isTemporaryName(entry.name) && entry.name != path.lastComponent {
+                let status = try files.system.status(of: entry.name, in: parent.number, followLinks: false)
+                guard status.kind == .regular, status.linkCount == 1, removeLeftover(entry.name, parent) else {
+                    continue
+                }
+                report(path.parent.appending(entry.name), .skipped(.leftover))
+            }
+        }
+    }
+
     /// A name that a crash left between two steps. Whoever is between them now holds a lock on the file.
     private func removeLeftover(_ name: FilePath, _ directory: DirectoryHandle) -> Bool {
         guard
