@@ -46,43 +46,32 @@ public enum WorkerThreads {
 
 /// Lets workers that finish in any order go on in the order of their numbers. Thread-safe.
 public final class OrderedGate: @unchecked Sendable {
-    // The two C values are used through their own calls only, and live as long as this object.
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    // Everything below is used under it.
+    private let monitor = Monitor()
     private var next: UInt64 = 0
     private var isOpen = true
 
     /// The first number to pass is 0.
-    public init() {
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(condition, nil)
-    }
-
-    deinit {
-        pthread_cond_destroy(condition)
-        pthread_mutex_destroy(mutex)
-        condition.deallocate()
-        mutex.deallocate()
-    }
+    public init() {}
 
     /// Waits until all lower numbers have passed, and runs `body` alone. Returns false, without running it, once the
     /// gate is shut. When `body` returns false the gate is shut for all later ones.
     public func pass(_ number: UInt64, _ body: () -> Bool) -> Bool {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while isOpen, next != number { pthread_cond_wait(condition, mutex) }
+        monitor.lock()
+        defer { monitor.unlock() }
+        while isOpen, next != number { monitor.wait() }
         guard isOpen else { return false }
         isOpen = body()
         next += 1
-        pthread_cond_broadcast(condition)
+        monitor.wakeAll()
         return isOpen
     }
 
     /// Shuts the gate: everybody who waits goes on without passing.
     public func shut() {
-        pthread_mutex_lock(mutex)
+        monitor.lock()
         isOpen = false
-        pthread_cond_broadcast(condition)
-        pthread_mutex_unlock(mutex)
+        monitor.wakeAll()
+        monitor.unlock()
     }
 }

@@ -1,0 +1,26 @@
+import Glibc
+
+/// A lock that its holders can wait under until another of them changes something.
+final class Monitor: @unchecked Sendable {
+    // The two C values are used through their own calls only, and live as long as this object.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    init() {
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    func lock() { pthread_mutex_lock(mutex) }
+    func unlock() { pthread_mutex_unlock(mutex) }
+    /// Gives the lock up until somebody wakes all, and takes it again. The caller looks again at what it waits for.
+    func wait() { pthread_cond_wait(condition, mutex) }
+    func wakeAll() { pthread_cond_broadcast(condition) }
+}
