@@ -168,7 +168,10 @@ public final class FileProtection: Sendable {
         if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {
             _ = try keybag.placeRecoveryCapsule(in: path)
         }
-        if !isDirectory(path), sweptDirectories.withLock({ $0.insert(path.parent).inserted }) {
+        // In the home itself temporary names are other commands' business.
+        if !isDirectory(path), try !tree.isExcluded(path),
+            sweptDirectories.withLock({ $0.insert(path.parent).inserted })
+        {
             try tree.removeLeftovers(beside: path)
         }
         try tree.run(path)
@@ -192,8 +195,9 @@ public final class FileProtection: Sendable {
                 let directory = try system.openFile(path, [.read, .directory])
                 result.insert(FileIdentity(try system.status(directory.number)))
                 for entry in try system.entries(directory.number) {
-                    result.insert(
-                        FileIdentity(try system.status(of: entry.name, in: directory.number, followLinks: false)))
+                    if let status = try statusIfThere(entry.name, in: directory.number, system) {
+                        result.insert(FileIdentity(status))
+                    }
                 }
             } catch {
                 if error.errorNumber == ErrorNumber.noEntry { continue }
@@ -202,5 +206,17 @@ public final class FileProtection: Sendable {
             }
         }
         return result
+    }
+
+    /// Another command may replace a file of the home at any time: the others still count.
+    private static func statusIfThere(
+        _ name: FilePath, in directory: Int32, _ system: any SystemCalls
+    ) throws(SystemError) -> FileStatus? {
+        do throws(SystemError) {
+            return try system.status(of: name, in: directory, followLinks: false)
+        } catch {
+            guard error.errorNumber == ErrorNumber.noEntry else { throw error }
+            return nil
+        }
     }
 }

@@ -33,8 +33,7 @@ final class PendingConversion {
 
     private init(
         length: UInt64, protectionClass: ProtectionClass, classBefore: ProtectionClass?, old: OldContent,
-        staged: consuming StagedFile,
-        directory: DirectoryHandle, name: FilePath
+        staged: consuming StagedFile, directory: DirectoryHandle, name: FilePath
     ) {
         self.length = length
         self.protectionClass = protectionClass
@@ -127,6 +126,10 @@ final class PendingConversion {
     private static func openWhole(
         _ descriptor: Int32, _ status: FileStatus, _ files: ProtectedFileSystem
     ) throws -> ContainerFile {
+        // Where there are leases they say the same; where there are none, this does.
+        guard try !ContainerLock.somebodyWrites(descriptor, files.system) else {
+            throw ProtectionError(.busy, "somebody has the file open for writing")
+        }
         let file = try ContainerOpening.open(try reopen(descriptor, files.system), canWrite: false, files.keys)
         let end = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: file.view.length))
         guard file.view.header.log != nil || status.size <= end else {

@@ -161,8 +161,10 @@ public struct TreeConversion: Sendable {
             let parent = DirectoryHandle(try files.system.openFile(path.parent, [.read, .directory]))
             for entry in try files.system.entries(parent.number)
             where StagedFile.isTemporaryName(entry.name) && entry.name != path.lastComponent {
-                let status = try files.system.status(of: entry.name, in: parent.number, followLinks: false)
-                guard status.kind == .regular, status.linkCount == 1, removeLeftover(entry.name, parent) else {
+                guard
+                    let status = try? files.system.status(of: entry.name, in: parent.number, followLinks: false),
+                    status.kind == .regular, status.linkCount == 1, removeLeftover(entry.name, parent)
+                else {
                     continue
                 }
                 report(path.parent.appending(entry.name), .skipped(.leftover))
