@@ -6,11 +6,13 @@ let package = Package(
     name: "candado",
     products: [
         .executable(name: "candado", targets: ["candado"]),
+        .executable(name: "candado-agent", targets: ["candado-agent"]),
         .library(name: "FileProtection", targets: ["FileProtection"]),
     ],
     targets: [
         // Floor 0: system libraries and the C shims that macros and variadic functions force.
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "CLinux"),
         // Floor 1
         .target(name: "SecretMemory", dependencies: ["CLinux"]),
@@ -22,13 +24,26 @@ let package = Package(
         .target(name: "Keybag", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         .target(
             name: "ProtectedFiles", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        // Floor 4
+        .target(name: "AgentProtocol", dependencies: ["ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(
+            name: "AgentClient", dependencies: ["AgentProtocol", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(
+            name: "AgentServer",
+            dependencies: ["AgentProtocol", "Keybag", "ProtectionModel", "LinuxSystem", "SecretMemory", "CSystemd"]),
         // Floor 5
         .target(
             name: "FileProtection",
-            dependencies: ["Keybag", "ProtectedFiles", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+            dependencies: [
+                "AgentClient", "AgentProtocol", "Keybag", "ProtectedFiles", "ProtectionModel", "LinuxSystem",
+                "SecretMemory",
+            ]),
         .target(name: "ProtectionAudit", dependencies: ["ProtectedFiles", "ProtectionModel", "LinuxSystem"]),
         // Floor 6
         .executableTarget(name: "candado", dependencies: ["FileProtection", "ProtectionAudit"]),
+        .executableTarget(
+            name: "candado-agent",
+            dependencies: ["AgentServer", "Keybag", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         // Measures the library for Benchmarks/run; not a product.
         .executableTarget(name: "candado-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/RandomAccess"),
         // Test support and tests
@@ -47,6 +62,16 @@ let package = Package(
         .testTarget(
             name: "ProtectedFilesTests",
             dependencies: ["ProtectedFiles", "Keybag", "TestSupport", "candado-test-worker"]),
+        .testTarget(name: "AgentProtocolTests", dependencies: ["AgentProtocol", "TestSupport"]),
+        .testTarget(name: "AgentServerTests", dependencies: ["AgentServer", "TestSupport"]),
+        // A client program for the tests of the agent; not a product.
+        .executableTarget(
+            name: "candado-test-client", dependencies: ["FileProtection", "TestSupport"], path: "Tests/TestClient"),
+        .testTarget(
+            name: "AgentClientTests",
+            dependencies: [
+                "AgentClient", "AgentServer", "FileProtection", "TestSupport", "candado-agent", "candado-test-client",
+            ]),
         .testTarget(name: "FileProtectionTests", dependencies: ["FileProtection", "TestSupport"]),
         .testTarget(name: "ProtectionAuditTests", dependencies: ["ProtectionAudit", "FileProtection", "TestSupport"]),
         .testTarget(name: "CommandLineTests", dependencies: ["candado", "TestSupport"], exclude: ["Scenarios"]),

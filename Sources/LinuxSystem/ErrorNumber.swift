@@ -27,6 +27,15 @@ public enum ErrorNumber {
     public static let cancelled = ECANCELED
     public static let noMemory = ENOMEM
     public static let busy = EBUSY
+    public static let connectionRefused = ECONNREFUSED
+    public static let connectionReset = ECONNRESET
+    public static let brokenPipe = EPIPE
+    public static let interrupted = EINTR
+    public static let noSystemCall = ENOSYS
+    public static let nameTooLong = ENAMETOOLONG
+    public static let messageTooLong = EMSGSIZE
+    public static let timedOut = ETIMEDOUT
+    public static let addressInUse = EADDRINUSE
     /// What range locks fail with where they do not work.
     public static let withoutLocks: Set<Int32> = [ENOLCK, EINVAL, EOPNOTSUPP, ENOSYS]
     /// What opening fails with when this process, or the system, has too many files open.

@@ -49,10 +49,19 @@ public protocol ClassKeyService: AnyObject, Sendable {
     /// Throws `locked` when the class cannot be wrapped in the present state (DESIGN: the state matrix).
     func makeFileKey(for protectionClass: ProtectionClass, flags: KeyRecord.Flags) throws(ProtectionError) -> NewFileKey
 
+    /// The same `count` times, 1 or more: one round trip where the service is far away. What is not needed after all is let
+    /// go like any other loan.
+    func makeFileKeys(
+        for protectionClass: ProtectionClass, flags: KeyRecord.Flags, count: Int
+    ) throws(ProtectionError) -> [NewFileKey]
+
     /// Opens a record: a trial of its own for every call, whoever else has the file open.
     ///
     /// Throws `locked`, `foreignKeybag`, or `damaged(unwrap)` when the wrap does not authenticate.
     func unwrap(_ record: KeyRecord) throws(ProtectionError) -> any FileKeyLease
+
+    /// Opens several records, each with its own result: one round trip for many where the service is far away.
+    func unwrap(_ records: [KeyRecord]) -> [Result<any FileKeyLease, ProtectionError>]
 
     /// Opens a record and wraps the same file key for another class under its newest key. The flags given replace the
     /// record's. Throws like both halves.
@@ -65,7 +74,16 @@ public protocol ClassKeyService: AnyObject, Sendable {
 }
 
 extension ClassKeyService {
-    /// Opens several records in one go, each with its own result: one round trip where the service is far away.
+    /// One after the other, for services that are near.
+    public func makeFileKeys(
+        for protectionClass: ProtectionClass, flags: KeyRecord.Flags, count: Int
+    ) throws(ProtectionError) -> [NewFileKey] {
+        var keys: [NewFileKey] = []
+        for _ in 0..<count { keys.append(try makeFileKey(for: protectionClass, flags: flags)) }
+        return keys
+    }
+
+    /// One after the other, for services that are near.
     public func unwrap(_ records: [KeyRecord]) -> [Result<any FileKeyLease, ProtectionError>] {
         records.map { record in
             Result { () throws(ProtectionError) -> any FileKeyLease in try self.unwrap(record) }

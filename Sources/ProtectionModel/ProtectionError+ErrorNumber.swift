@@ -24,6 +24,7 @@ extension ProtectionError {
         case .cancelled: ErrorNumber.cancelled
         case .secretMemory: ErrorNumber.noMemory
         case .cryptography: ErrorNumber.inputOutput
+        case .agentNotReachable: ErrorNumber.connectionRefused
         case .system(let number): number
         }
     }

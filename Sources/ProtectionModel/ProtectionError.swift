@@ -62,6 +62,8 @@ public struct ProtectionError: Error, Sendable, CustomStringConvertible {
         case secretMemory
         /// The cryptographic library refused.
         case cryptography
+        /// The agent does not run, or cannot be talked to.
+        case agentNotReachable
         /// A system call failed with this `errno`.
         case system(Int32)
     }

@@ -43,6 +43,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
         case .damaged: self = .damaged
         case .needsNewerVersion, .unsupported: self = .unsupported
         case .invalidArgument: self = .usage
+        case .agentNotReachable: self = .agentNotReachable
         case .system(let errorNumber): self = errorNumber == operationNotSupported ? .unsupported : .failed
         case .noPasscodeSet, .foreignKeybag, .noKeybag, .alreadyExists, .otherClass, .busy, .cancelled,
             .secretMemory, .cryptography:

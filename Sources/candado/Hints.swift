@@ -38,6 +38,8 @@ enum Hints {
         case .otherClass: ["change the class with 'candado set-class'"]
         case .busy: ["close the program that is writing it and try again"]
         case .secretMemory: ["raise the limit of locked memory (ulimit -l)"]
+        case .agentNotReachable:
+            ["start it with 'candado unlock' or 'candado agent'; with --no-agent a command unlocks for itself"]
         case .invalidArgument, .cancelled, .cryptography: []
         case .system(let errorNumber): advice(forErrorNumber: errorNumber)
         }

@@ -23,6 +23,7 @@ extension ProtectionError.Code {
         case .cancelled: "cancelled"
         case .secretMemory: "secret-memory"
         case .cryptography: "cryptography"
+        case .agentNotReachable: "agent-not-reachable"
         case .system: "system"
         }
     }

@@ -1,4 +1,3 @@
-import Keybag
 import LinuxSystem
 import ProtectionModel
 

@@ -1,0 +1,5 @@
+/// The process.
+@main
+enum Agent {
+    static func main() {}
+}
