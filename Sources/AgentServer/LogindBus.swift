@@ -48,6 +48,13 @@ final class LogindBus {
     // Without flushing: that would wait.
     deinit { sd_bus_close_unref(bus) }
 
+    /// Our own name on the bus; nil until the bus has given it, which is waited for by nobody.
+    var uniqueName: String? {
+        var name: UnsafePointer<CChar>?
+        guard isOpen, sd_bus_is_ready(bus) > 0, sd_bus_get_unique_name(bus, &name) >= 0, let name else { return nil }
+        return String(cString: name)
+    }
+
     /// May change in ``step()`` while the connection is being made.
     var descriptor: Int32 { isOpen ? sd_bus_get_fd(bus) : -1 }
 

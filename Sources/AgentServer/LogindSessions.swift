@@ -3,7 +3,8 @@
 /// The answers and the signals come from one sender and so in the order in which things happened: an answer stands for all
 /// that was told before it.
 struct LogindSessions {
-    private(set) var known: Set<String> = []
+    /// Nil before anything was told.
+    private(set) var known: Set<String>?
     /// Whether a question for the list is on its way: until its answer comes, nobody can say that there is no session.
     private(set) var isAsking = false
     /// A user who never had a session does not lose one: cron, containers.
@@ -24,18 +25,19 @@ struct LogindSessions {
 
     /// Takes the end of any user's session. Returns true when it was the last of ours.
     mutating func removed(_ session: String) -> Bool {
-        known.remove(session)
+        known?.remove(session)
         return isAsking ? false : hasEnded()
     }
 
-    /// Takes the end of our user: all sessions are over. Returns true unless that was known.
+    /// Takes the end of our user: all sessions are over. Returns true unless it was known that there is none.
     mutating func userRemoved() -> Bool {
-        let wasUnknown = isAsking && !hadSome
+        let wasUnknown = known == nil
         known = []
         return hasEnded() || wasUnknown
     }
 
     private mutating func hasEnded() -> Bool {
+        guard let known else { return false }
         defer { hadSome = !known.isEmpty }
         return hadSome && known.isEmpty
     }

@@ -24,7 +24,7 @@ extension LogindWatcher {
         guard let owner else { return }
         do throws(SystemError) {
             try bus.call(
-                owner, path, Self.properties, "Get", [Self.session, "User"], seconds: Self.ownerQuestionLimit
+                owner, path, Self.properties, "Get", [Self.session, "User"], seconds: questionLimit
             ) { [weak self] answer in
                 guard let self else { return }
                 if self.isOfAnotherUser(answer) { return }

@@ -47,6 +47,7 @@ public final class LogindWatcher {
 
     let user: UInt32
     let wants: Set<Trigger>
+    let questionLimit: Double
     let bus: LogindBus
     let log: (String) -> Void
     private let onSignal: (Signal) -> Void
@@ -78,11 +79,13 @@ public final class LogindWatcher {
 
     init(
         user: UInt32, wants: Set<Trigger>, address: String?, userState: LogindUserState?, clock: any SystemClock,
+        questionLimit: Double = LogindWatcher.ownerQuestionLimit,
         log: @escaping (String) -> Void, onSignal: @escaping (Signal) -> Void
     ) throws(ProtectionError) {
         bus = try LogindBus(address: address)
         self.user = user
         self.wants = wants
+        self.questionLimit = questionLimit
         self.userState = userState
         self.clock = clock
         self.log = log
