@@ -101,8 +101,9 @@ final class LogindFixture {
                 limit = min(limit, watcher.deadline ?? end)
             }
             poll(&waited, nfds_t(waited.count), Int32(max(0, limit - now) * 1000) + 1)
-            for peer in running { peer.listen() }
+            // In this order: what a peer says before it answers is here when the answer is.
             watcher?.process()
+            for peer in running { peer.listen() }
         }
     }
 

@@ -22,7 +22,7 @@ a line:
     sync                        says "synced" when the bus has passed on all that was sent before
 
 and tells what it is asked: "listed", "asked ID", "inhibit WHAT WHO MODE", and "inhibit-closed" when the descriptor that it
-handed out is closed. It ends when its input does.
+handed out is closed: before it answers. It ends when its input does.
 """
 
 import os
@@ -228,26 +228,26 @@ class Logind:
         member = fields[3]
         if member == "ListSessions" and fields[2] == LOGIN + ".Manager" and not self.refuses_list:
             rows = [(id_, user, "name", "", SESSION + id_) for id_, user in self.sessions.items()]
-            self.bus.send(RETURN, back, "a(susso)", [rows])
             self.tell("listed")
+            self.bus.send(RETURN, back, "a(susso)", [rows])
         elif member == "Inhibit" and not self.is_asleep:
             what, who, _, mode = values
+            self.tell(f"inhibit {what} {who} {mode}")
             ours, theirs = os.pipe()
             self.bus.send(RETURN, back, "h", [0], theirs)
             os.close(theirs)
             self.selector.register(ours, selectors.EVENT_READ, self.closed)
-            self.tell(f"inhibit {what} {who} {mode}")
         elif member == "Inhibit":
-            self.bus.send(ERROR, back + [(4, "s", LOGIN + ".OperationInProgress")], "s", ["already running"])
             self.tell("inhibit-refused")
+            self.bus.send(ERROR, back + [(4, "s", LOGIN + ".OperationInProgress")], "s", ["already running"])
         elif member == "Get" and values == [LOGIN + ".Session", "User"]:
             session = fields[1].removeprefix(SESSION)
+            self.tell("asked " + session)
             if session in self.sessions and session not in self.refusing | self.silent:
                 user = self.sessions[session]
                 self.bus.send(RETURN, back, "v", [("(uo)", (user, f"{MANAGER}/user/_{user}"))])
             elif session not in self.silent:
                 self.bus.send(ERROR, back + [(4, "s", BUS + ".Error.UnknownObject")], "s", ["no such session"])
-            self.tell("asked " + session)
         else:
             self.bus.send(ERROR, back + [(4, "s", BUS + ".Error.UnknownMethod")], "s", ["not here"])
 
