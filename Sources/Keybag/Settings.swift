@@ -128,3 +128,13 @@ public struct Settings: Hashable, Sendable {
         }
     }
 }
+
+extension Keybag.Settings {
+    /// What the settings of a home say.
+    public init(_ settings: Settings) {
+        self.init()
+        defaultClass = settings.defaultClass
+        gracePeriod = Double(settings.gracePeriod)
+        erasesAfterTooManyTries = settings.erasesAfterTenTries
+    }
+}

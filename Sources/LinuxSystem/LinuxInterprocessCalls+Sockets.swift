@@ -90,7 +90,7 @@ extension LinuxInterprocessCalls {
     }
 
     public func shutDown(_ socket: Int32) {
-        shutdown(socket, Int32(SHUT_RDWR.rawValue))
+        shutdown(socket, Int32(SHUT_RDWR))
     }
 
     /// Runs a call with a name of this path that fits into a socket's address: the path itself, or a short one through a
