@@ -63,6 +63,22 @@ public enum ChildProcess {
         return signal == 0 ? .returned(status: (status >> 8) & 0xFF) : .killed(signal: signal)
     }
 
+    /// Goes on as another program in this very process (`execv`), with the same descriptors but those that are
+    /// close-on-exec. Returns only when that failed, with the reason.
+    public static func replaceThisProcess(by program: FilePath, arguments: [[UInt8]]) -> SystemError {
+        guard arguments.allSatisfy({ !$0.contains(0) }) else {
+            return SystemError(call: "execv", errorNumber: EINVAL, path: program)
+        }
+        let errorNumber = program.withCString { path in
+            withCStrings([program.bytes] + arguments) { words -> Int32 in
+                guard let words else { return EINVAL }
+                execv(path, words)
+                return errno
+            }
+        }
+        return SystemError(call: "execv", errorNumber: errorNumber, path: program)
+    }
+
     /// The words as C strings, and a null pointer behind them.
     private static func withCStrings<Result>(
         _ words: [[UInt8]], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>?) -> Result

@@ -26,12 +26,19 @@ enum OptionName: String, CaseIterable, Sendable {
     case verify
     case leaks
     case policy
+    case wait
+    case follow
+    case foreground
+    case stop
 }
 
 /// The words by which each command is called.
 enum CommandName: String, CaseIterable, Sendable {
     case initialize = "init"
+    case unlock
+    case lock
     case status
+    case agent
     case configGet = "config get"
     case configSet = "config set"
     case passcodeSet = "passcode set"

@@ -42,6 +42,12 @@ enum Interrupts {
         return false
     }
 
+    /// Waits so long, or until an interrupt. Returns false for the interrupt.
+    static func wait(milliseconds: Int32) -> Bool {
+        poll(nil, 0, milliseconds)
+        return !isRequested
+    }
+
     /// What to do to the terminal when a second SIGINT ends the process in the middle of a prompt.
     static func restoreOnExit(_ descriptor: Int32, _ mode: termios) {
         savedMode.pointee = mode

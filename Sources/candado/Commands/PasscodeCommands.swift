@@ -3,8 +3,8 @@ import FileProtection
 /// `candado passcode set`, `candado passcode remove` and `candado recover`
 enum PasscodeCommands {
     static func set(_ context: CommandContext) throws -> ExitStatus {
-        let session = try Session(context)
-        let keybag = session.keybag
+        let administration = try Administration(context)
+        let keybag = administration.keybag
         let source = try newSource(context)
         if keybag.hasPasscode {
             try context.prompt.withPasscode(
@@ -18,34 +18,37 @@ enum PasscodeCommands {
         } else {
             try keybag.setPasscode(try context.prompt.readNew(source, prompt: "New passcode: "))
         }
-        session.showWarnings()
+        administration.showWarnings()
+        administration.tellAgent()
         return report("passcode set", keybag, context.console)
     }
 
     static func remove(_ context: CommandContext) throws -> ExitStatus {
-        let session = try Session(context)
-        let keybag = session.keybag
+        let administration = try Administration(context)
+        let keybag = administration.keybag
         guard keybag.hasPasscode else { throw ProtectionError(.noPasscodeSet, "no passcode is set") }
         try context.prompt.withPasscode(
             try PasscodeSource(context.invocation), prompt: "Present passcode: "
         ) { present in
             try keybag.removePasscode(present)
         }
-        session.showWarnings()
+        administration.showWarnings()
+        administration.tellAgent()
         context.console.warning("without a passcode nothing can be locked")
         return report("passcode removed", keybag, context.console)
     }
 
     static func recover(_ context: CommandContext) throws -> ExitStatus {
         if let capsule = context.invocation.value(.capsule)?.path { return try recover(from: capsule, context) }
-        let session = try Session(context)
-        let keybag = session.keybag
+        let administration = try Administration(context)
+        let keybag = administration.keybag
         try withRecoveryKey(context) { key in
             try keybag.unlock(recoveryKey: key)
             try keybag.setPasscode(
                 try context.prompt.readNew(try newSource(context), prompt: "New passcode: "), recoveryKey: key)
         }
-        session.showWarnings()
+        administration.showWarnings()
+        administration.tellAgent()
         return report("passcode set", keybag, context.console)
     }
 
