@@ -153,6 +153,7 @@ public final class Agent {
         listener.close()
         for connection in Array(clients.all) { end(connection, nil, keepsLasting: true) }
         log.info("the agent has ended")
+        listener.giveUp()
     }
 
     // MARK: Events

@@ -137,8 +137,10 @@ final class AgentListener {
         _ = try system.lock(lockFile.number, .none, start: Byte.start, count: 1, wait: false)
     }
 
-    /// Stops listening, and removes the socket unless another has taken its place. The lock goes with this value.
+    /// Stops listening, and removes the socket unless another has taken its place. Whoever starts from now on waits until
+    /// the lock is given up, and does not take this process for the agent.
     func close() {
+        _ = try? system.lock(lockFile.number, .exclusive, start: Byte.start, count: 1, wait: false)
         if let own = ownSocket {
             let present = try? system.status(of: AgentSocket.name, in: directory.number, followLinks: false)
             if let present, present.device == own.identity.device, present.inode == own.identity.inode {
@@ -150,5 +152,10 @@ final class AgentListener {
         ownSocket = nil
     }
 
-    deinit { close() }
+    /// Gives the lock up: the last thing that an agent does.
+    func giveUp() {
+        for byte in [Byte.agent, Byte.start] {
+            _ = try? system.lock(lockFile.number, .none, start: byte, count: 1, wait: false)
+        }
+    }
 }
