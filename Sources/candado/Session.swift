@@ -14,7 +14,7 @@ final class Session {
     init(_ context: CommandContext, showsWarnings: Bool = true) throws {
         SecretMemory.hardenProcess()
         self.context = context
-        source = try PasscodeSource(context.invocation)
+        source = try PasscodeSource(context)
         protection = try FileProtection.open(
             try Self.home(context), system: context.system, clock: context.clock)
         if showsWarnings { showWarnings() }
@@ -43,7 +43,7 @@ final class Session {
     /// Unlocks, once. False when there is nobody to ask, or when it was done already.
     private func unlockIfPossible() throws -> Bool {
         guard !wasAsked, keybag.hasPasscode, keybag.lockState != .unlocked else { return false }
-        if source == .terminal, !context.prompt.hasTerminal { return false }
+        guard context.prompt.canAsk(source) else { return false }
         wasAsked = true
         try context.prompt.withPasscode(source, prompt: "Passcode: ") { passcode in
             try protection.unlock(passcode: passcode)
