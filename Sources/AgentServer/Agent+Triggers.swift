@@ -10,8 +10,7 @@ extension Agent {
 
     /// When the loop has to look again, in seconds since boot.
     var nextTime: Double? {
-        guard let deadline = keeper.nextDeadline else { return nextIdleTime }
-        return deadline
+        [keeper.nextDeadline ?? nextIdleTime, logind?.deadline].compactMap { $0 }.min()
     }
 
     /// Idleness counts while unlocked, and not beside a grace period.
@@ -45,6 +44,7 @@ extension Agent {
 
     func timeHasCome() {
         keeper.tick()
+        logind?.timeHasCome()
         guard let check = nextIdleCheck, clock.secondsSinceBoot >= check else { return }
         nextIdleCheck = nil
         guard keeper.nextDeadline == nil, let time = nextIdleTime, clock.secondsSinceBoot >= time else { return }
@@ -53,11 +53,39 @@ extension Agent {
         used()
     }
 
-    /// Locks for a reason that nobody waits for an answer to.
-    func lockByItself(_ reason: LockReason) {
+    /// Locks for a reason that nobody waits for an answer to. `whenDone` is called whatever became of it.
+    func lockByItself(_ reason: LockReason, whenDone: @escaping () -> Void = {}) {
         log.info("locking (\(reason.rawValue))")
         keeper.lock(reason) { [log] result in
             if case .failure(let error) = result { log.warning("not locked (\(reason.rawValue)): \(error)") }
+            whenDone()
+        }
+    }
+
+    // MARK: logind
+
+    /// Listens to logind for what the settings want. Tried again with every unlock, where there was no bus.
+    func watchLogind() {
+        guard options.watchesLogind else { return }
+        let trigger =
+            logind
+            ?? LogindTrigger(loop: loop, clock: clock, log: log) { [unowned self] signal in take(signal) }
+        logind = trigger
+        var wants: Set<LogindWatcher.Trigger> = []
+        if settings.locksOnScreenLock { wants.insert(.screenLock) }
+        if settings.locksOnSleep { wants.insert(.sleep) }
+        if settings.locksOnSessionEnd { wants.insert(.sessionEnd) }
+        trigger.watch(wants)
+    }
+
+    private func take(_ signal: LogindWatcher.Signal) {
+        switch signal {
+        case .screenLocked: lockByItself(.screenLock)
+        case .sleepIsNear:
+            // Sleep is held back until the keys are gone, and not longer than a lock takes.
+            lockByItself(.sleep) { [unowned self] in logind?.releaseSleepDelay() }
+        case .sessionEnded: lockByItself(.sessionEnd)
+        case .wokeUp: break
         }
     }
 
@@ -105,6 +133,7 @@ extension Agent {
         keybag.settings = Keybag.Settings(read)
         nextIdleCheck = nil
         publication.refresh()
+        watchLogind()
     }
 
     /// False when memory that holds keys may be swapped out.

@@ -23,6 +23,8 @@ public final class Agent {
         public var listeningSockets: [Int32] = []
         /// Whether SIGTERM, SIGINT and SIGHUP are the agent's. They are blocked in the calling thread then.
         public var handlesSignals = false
+        /// Whether logind is listened to: the screen lock, sleep, the end of the session.
+        public var watchesLogind = false
         /// The most connections; nil for what the limit of descriptors leaves.
         public var clientLimit: Int?
 
@@ -58,9 +60,18 @@ public final class Agent {
     var listenerTokens: [EventLoop.Token] = []
     var isListening = false
     var isEnding = false
-    /// Connections that end when the message at hand is done with.
     let clientLimit: Int
     var hasWarnedOfMemory = false
+    var logind: LogindTrigger?
+
+    /// Makes sure of the directory of the agent's socket, which may hold its log too.
+    ///
+    /// Throws `noKeybag`, and `system` when it cannot be made, or is a link, another user's or open to others.
+    public static func prepareDirectory(
+        of home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared
+    ) throws(ProtectionError) {
+        _ = try AgentListener.openDirectory(try home.agentDirectory(system), system)
+    }
 
     /// Opens the keybag of a home and takes the place of its agent, unless another process has it.
     ///
@@ -111,10 +122,11 @@ public final class Agent {
 
     // MARK: The loop
 
-    /// Serves clients until it is asked to end. `whenReady` is called when they can connect.
+    /// Serves clients until it is asked to end. `whenReady` is called when they can connect, `whenEnding` when they cannot
+    /// any more.
     ///
     /// Throws when the system refuses what the loop cannot do without.
-    public func run(whenReady: () -> Void = {}) throws(ProtectionError) {
+    public func run(whenReady: () -> Void = {}, whenEnding: () -> Void = {}) throws(ProtectionError) {
         let sentence = "the agent cannot run"
         try translatingErrors(sentence) { () throws(SystemError) in try watchAll() }
         try listener.listen(given: options.listeningSockets)
@@ -124,8 +136,12 @@ public final class Agent {
         }
         log.info("the agent of keybag \(keybag.keybagIdentifier) runs as process \(getpid())")
         for warning in keybag.takeWarnings() { log.warning(warning.description) }
+        watchLogind()
         whenReady()
-        defer { end() }
+        defer {
+            whenEnding()
+            end()
+        }
         try translatingErrors(sentence) { () throws(SystemError) in
             while !isEnding {
                 try loop.setTime(nextTime)

@@ -64,7 +64,7 @@ final class AgentListener {
     }
 
     /// Opens the directory of the socket, and makes it when it is missing. What others could change is refused.
-    private static func openDirectory(
+    static func openDirectory(
         _ path: FilePath, _ system: any SystemCalls
     ) throws(ProtectionError) -> Descriptor {
         do throws(SystemError) {
