@@ -210,7 +210,8 @@ public final class FileProtection: Sendable {
             files, conversion, options: options, isCancelled: isCancelled, progress: progress, report: report)
         if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {
             // Needs no key, so that an agent's client can do it in its own view of the file system.
-            let keybag = try embeddedKeybag ?? Keybag.open(home, system: files.system, clock: clock)
+            let own = embeddedKeybag
+            let keybag = if let own { own } else { try Keybag.open(home, system: files.system, clock: clock) }
             _ = try keybag.placeRecoveryCapsule(in: path)
         }
         // In the home itself temporary names are other commands' business.

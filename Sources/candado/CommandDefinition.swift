@@ -5,6 +5,8 @@ enum OptionName: String, CaseIterable, Sendable {
     case quiet
     case passcodeFile = "passcode-file"
     case passcodeDescriptor = "passcode-fd"
+    case pinentry
+    case pinentryProgram = "pinentry-program"
     case noAgent = "no-agent"
     case help
     case version

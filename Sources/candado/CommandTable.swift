@@ -22,6 +22,8 @@ enum CommandTable {
             .passcodeFile, "F", .file, "read the passcode from this file, less one newline at its end",
             conflicts: [.passcodeDescriptor]),
         .value(.passcodeDescriptor, "N", .number, "read the passcode from this open descriptor"),
+        .flag(.pinentry, "ask for passcodes by the program pinentry instead of on the terminal"),
+        .value(.pinentryProgram, "F", .file, "ask by this pinentry program: a path, or a name on PATH"),
         .flag(.noAgent, "leave the agent aside: unlock in this process, for this command only"),
         .flag(.help, "show help"),
         .flag(.version, "show the version"),

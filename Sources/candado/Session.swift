@@ -17,7 +17,7 @@ final class Session {
     init(_ context: CommandContext) throws {
         SecretMemory.hardenProcess()
         self.context = context
-        source = try PasscodeSource(context.invocation)
+        source = try PasscodeSource(context)
         home = try Self.home(context)
         protection =
             try Self.withAgent(home, context) ?? FileProtection.open(home, system: context.system, clock: context.clock)
@@ -56,7 +56,7 @@ final class Session {
     /// there is nobody to ask, or when it was done already.
     private func unlockIfPossible() throws -> Bool {
         guard !wasAsked, protection.control.hasPasscode, protection.lockState != .unlocked else { return false }
-        if source == .terminal, !context.prompt.hasTerminal { return false }
+        guard context.prompt.canAsk(source) else { return false }
         wasAsked = true
         let isAgents = protection.agent != nil
         let own =

@@ -165,7 +165,7 @@ import Testing
 
     @Test func nothingIsWrittenThatWouldNotBeRead() throws {
         let app = try AppFixture()
-        let home = app.protection.keybag.home
+        let home = app.protection.home
         var settings = Settings()
         settings.gracePeriod = 7
         try settings.write(to: home)

@@ -8,7 +8,7 @@ enum PasscodeCommands {
         let source = try newSource(context)
         if keybag.hasPasscode {
             try context.prompt.withPasscode(
-                try PasscodeSource(context.invocation), prompt: "Present passcode: "
+                try PasscodeSource(context), prompt: "Present passcode: "
             ) { present in
                 // Wrong ones show here, before anybody has thought of a new one.
                 try keybag.unlock(passcode: present)
@@ -28,7 +28,7 @@ enum PasscodeCommands {
         let keybag = administration.keybag
         guard keybag.hasPasscode else { throw ProtectionError(.noPasscodeSet, "no passcode is set") }
         try context.prompt.withPasscode(
-            try PasscodeSource(context.invocation), prompt: "Present passcode: "
+            try PasscodeSource(context), prompt: "Present passcode: "
         ) { present in
             try keybag.removePasscode(present)
         }
@@ -72,14 +72,19 @@ enum PasscodeCommands {
         _ context: CommandContext, _ body: (borrowing RecoveryKey) throws -> Void
     ) throws {
         let file = context.invocation.value(.recoveryKeyFile)
-        let source: PasscodeSource = file.map { $0.isDash ? .descriptor(0) : .file($0.path) } ?? .terminal
-        try context.prompt.withPasscode(source, prompt: "Recovery key: ") { text in
+        let source: PasscodeSource =
+            file.map { $0.isDash ? .descriptor(0) : .file($0.path) } ?? PasscodeSource(askingBy: context.invocation)
+        try context.prompt.withPasscode(
+            source, prompt: "Recovery key: ",
+            explanation: "Type the recovery key that was shown when the keybag was made."
+        ) { text in
             try body(try RecoveryKey(text: text))
         }
     }
 
     private static func newSource(_ context: CommandContext) throws -> PasscodeSource {
-        try PasscodeSource(context.invocation, file: .newPasscodeFile, descriptor: .newPasscodeDescriptor)
+        try PasscodeSource(
+            context, file: .newPasscodeFile, descriptor: .newPasscodeDescriptor, isNew: true)
     }
 
     private static func report(_ sentence: String, _ keybag: Keybag, _ console: Console) -> ExitStatus {

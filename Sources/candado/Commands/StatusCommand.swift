@@ -40,8 +40,9 @@ enum StatusCommand {
     /// Nil when no agent runs, or none is wanted.
     private static func ofAgent(_ context: CommandContext) throws -> AgentStatus? {
         guard !context.invocation.has(.noAgent) else { return nil }
+        let home = try Session.home(context)
         do throws(ProtectionError) {
-            return try AgentClient.status(at: try Session.home(context).agentSocket(context.system))
+            return try AgentClient.status(at: try home.agentSocket(context.system))
         } catch {
             guard AgentConnection.isAbsence(error) else { throw error }
             return nil

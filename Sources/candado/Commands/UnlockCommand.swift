@@ -9,7 +9,7 @@ enum UnlockCommand {
         // Nobody is asked for the passcode of a keybag that is not there.
         _ = try Keybag.claimedIdentifier(in: home, context.system)
         let socket = try home.agentSocket(context.system)
-        let source = try PasscodeSource(context.invocation)
+        let source = try PasscodeSource(context)
         var status = try statusOfStarted(socket, context)
         let mustTry = source != .terminal
         if status.state != .unlocked || (mustTry && status.hasPasscode) || status.graceLeft != nil {
