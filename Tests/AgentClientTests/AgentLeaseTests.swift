@@ -67,19 +67,18 @@ extension ProtectionClass {
         try again.withKey { _ in }
     }
 
-    @Test func aLoanWhoseSlotWasClearedIsLocked() throws {
+    @Test func aLoanWhoseSlotIsAnothersIsLocked() throws {
         let agent = try FakeKeyAgent()
         let client = try AgentClient.connect(to: agent.socket)
-        let record = agent.makeRecord(.complete)
-        let lease = try client.unwrap(record)
-        agent.lock()
-        // Even to somebody who has not seen the lock.
-        let link = client.currentLink
-        let name = LoanName(slot: 0, serial: 1)
-        _ = link
-        #expect(code { try lease.withKey { _ in } } == .locked(.complete))
-        #expect(lease.protectionClass == .complete)
-        _ = name
+        let leases = try [ProtectionClass.complete, .none].map { try client.unwrap(agent.makeRecord($0)) }
+        agent.clearGuarded()
+        #expect(code { try leases[0].withKey { _ in } } == .locked(.complete))
+        // The slot has another serial number then.
+        let other = try client.unwrap(agent.makeRecord(.none))
+        #expect(code { try leases[0].withKey { _ in } } == .locked(.complete))
+        #expect(leases[0].protectionClass == .complete)
+        try other.withKey { _ in }
+        try leases[1].withKey { _ in }
     }
 
     @Test func anAgentThatDiesIsALockForClassesAAndB() throws {

@@ -128,6 +128,11 @@ final class FakeKeyAgent: @unchecked Sendable {
     /// Both halves.
     func lock() {
         beginLock()
+        clearGuarded()
+    }
+
+    /// The second half alone: a client may see it before it has seen the first.
+    func clearGuarded() {
         for loans in state.withLock({ $0.loans }) {
             let slab = LoanSlab(loans.slab)
             for slot in 0..<slab.slotCount where slab.state(of: slot).kind == .guarded { slab.clear(slot) }
