@@ -65,7 +65,8 @@ let package = Package(
             name: "ProtectedFilesTests",
             dependencies: ["ProtectedFiles", "Keybag", "TestSupport", "candado-test-worker"]),
         .testTarget(name: "AgentProtocolTests", dependencies: ["AgentProtocol", "TestSupport"]),
-        .testTarget(name: "AgentServerTests", dependencies: ["AgentServer", "TestSupport"]),
+        .testTarget(
+            name: "AgentServerTests", dependencies: ["AgentServer", "TestSupport"], exclude: ["fake_logind.py"]),
         // A client program for the tests of the agent; not a product.
         .executableTarget(
             name: "candado-test-client", dependencies: ["FileProtection", "TestSupport"], path: "Tests/TestClient"),

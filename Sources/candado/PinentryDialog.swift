@@ -35,13 +35,13 @@ struct PinentryDialog: ~Copyable {
     /// The longest line that the protocol allows to send.
     private static let longestCommand = 1000
 
-    private let child: ChildProcess
+    private let child: PinentryProcess
     private var reader: PinentryReader
     private let system: any SystemCalls
     private let clock: any SystemClock
     private var isRepeated = false
 
-    private init(_ child: ChildProcess, _ system: any SystemCalls, _ clock: any SystemClock) throws {
+    private init(_ child: PinentryProcess, _ system: any SystemCalls, _ clock: any SystemClock) throws {
         self.child = child
         self.reader = try PinentryReader()
         self.system = system
@@ -59,8 +59,8 @@ struct PinentryDialog: ~Copyable {
         let isOnTerminal = terminal != nil
         terminal?.rememberMode()
         defer { terminal?.restoreMode() }
-        let child: ChildProcess
-        do throws(SystemError) { child = try ChildProcess(program, system) } catch {
+        let child: PinentryProcess
+        do throws(SystemError) { child = try PinentryProcess(program, system) } catch {
             throw ProtectionError(
                 .noPasscodeSource, "the pinentry program cannot be started", path: program, cause: error)
         }

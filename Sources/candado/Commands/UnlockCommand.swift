@@ -11,7 +11,7 @@ enum UnlockCommand {
         let socket = try home.agentSocket(context.system)
         let source = try PasscodeSource(context)
         var status = try statusOfStarted(socket, context)
-        let mustTry = source != .terminal
+        let mustTry = !source.isPerson
         if status.state != .unlocked || (mustTry && status.hasPasscode) || status.graceLeft != nil {
             try context.prompt.withPasscode(source, prompt: "Passcode: ") { passcode in
                 try AgentClient.unlock(at: socket, passcode: passcode)

@@ -5,7 +5,7 @@ import LinuxSystem
 ///
 /// It stays in this process's session and process group, so that it can use the terminal, and gets the default action of
 /// each signal that this process ignores for its own sake. Not thread-safe.
-final class ChildProcess {
+final class PinentryProcess {
     /// Milliseconds that it is given to end, after it was told to and again after SIGTERM.
     private static let patience = 1000
 
