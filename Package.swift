@@ -46,6 +46,8 @@ let package = Package(
             dependencies: ["AgentServer", "Keybag", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         // Measures the library for Benchmarks/run; not a product.
         .executableTarget(name: "candado-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/RandomAccess"),
+        .executableTarget(
+            name: "candado-agent-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/Agent"),
         // Test support and tests
         .target(
             name: "TestSupport", dependencies: ["LinuxSystem", "ProtectionModel", "SecretMemory"],

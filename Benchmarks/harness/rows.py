@@ -159,8 +159,84 @@ def names_row(shop, sizes):
         ratio("--stdin0 --json at most 1.0 x getfattr", "class --stdin0 --json", "getfattr NAMES", 1.0)], "ms")
 
 
+def agent_call(shop, *words):
+    return [shop.agent_benchmark, "--home", shop.home, "--passcode-file", shop.passcode, *map(str, words)]
+
+
+def agent_row(shop, work, runs, goals, unit="s", operations=1, peers=()):
+    """A row of the program that asks the agent; each run prints its seconds."""
+    shop.start_agent()
+    contestants = [Contestant(name, agent_call(shop, *words), prints_seconds=True) for name, words in runs]
+    return Row(work, contestants + list(peers), goals, unit, operations)
+
+
+def unwrap_row(shop, sizes):
+    count = sizes["unwraps"]
+    micro = lambda name: Goal(f"{name}: at most 60 us", lambda of: of[name].seconds * 1e6, 60, unit=" us")
+    runs = [("class A", ("unwrap", "complete", count)), ("class B", ("unwrap", "complete-unless-open", count // 4)),
+            ("class C", ("unwrap", "until-first-unlock", count)), ("class D", ("unwrap", "none", count)),
+            ("empty packet there and back", ("echo", 0, count))]
+    return agent_row(shop, "one unwrap through the socket, median", runs,
+                     [micro("class A"), micro("class C"), micro("class D")], "us")
+
+
+def batch_row(shop, sizes):
+    count = sizes["batched"]
+    rate = lambda name: Goal(f"{name}: at least 200,000 a second", lambda of: count / of[name].seconds, 200_000, True, "/s")
+    runs = [("A in batches", ("batch", "complete", count)), ("B in batches", ("batch", "complete-unless-open", count)),
+            ("C in batches", ("batch", "until-first-unlock", count)), ("D in batches", ("batch", "none", count))]
+    return agent_row(shop, f"{count:,} unwraps through the socket in batches of 256", runs,
+                     [rate("A in batches"), rate("C in batches"), rate("D in batches")], "per second", count)
+
+
+def lock_row(shop, sizes):
+    many, handles = sizes["clients"], 10 * sizes["clients"]
+    limit = lambda name, ms: Goal(f"{name}: at most {ms} ms", lambda of: of[name].seconds * 1000, ms, unit=" ms")
+    crowd = f"{many:,} clients, {handles:,} loans of class A"
+    return agent_row(shop, "`lock`, as a client waits for it, median of 20",
+                     [("1 client", ("lock", 1, 1)), (crowd, ("lock", many, handles))],
+                     [limit("1 client", 1), limit(crowd, 5)], "ms")
+
+
+def crowd_row(shop, sizes):
+    count = 2 * sizes["clients"]
+    return agent_row(shop, f"connect {count:,} clients, each with two loans", [("all of them", ("connect", count, 0))], [])
+
+
+def agent_protect_row(shop, sizes):
+    source = shop.tree(os.path.join(shop.memory, "tree"), sizes["files"], 4096)
+    by_agent, embedded = os.path.join(shop.memory, "tree-agent"), os.path.join(shop.memory, "tree-embedded")
+    shop.start_agent()
+    return Row(f"`protect -r` of {sizes['files']:,} files of 4 KiB, tmpfs, through the agent", [
+        Contestant("through the agent", shop.keyless("protect", "-r", by_agent), before=fresh_copy(source, by_agent)),
+        Contestant("embedded", shop.ours("protect", "-r", embedded), before=fresh_copy(source, embedded)),
+    ], [ratio("at most 1.15 x embedded", "through the agent", "embedded", 1.15)])
+
+
+def status_row(shop, sizes):
+    shop.start_agent()
+    environment = shop.ssh_agent()
+    return Row("`status` of an unlocked agent", [
+        Contestant("candado status", shop.keyless("status"), repeat=20),
+        Contestant("ssh-add -l", [program("env"), "SSH_AUTH_SOCK=" + environment, program("ssh-add"), "-l"], repeat=20, good=(0, 1)),
+    ], [ratio("at most 2 x ssh-add -l", "candado status", "ssh-add -l", 2)], "ms")
+
+
+def idle_row(shop, sizes):
+    """Wake-ups and memory of an agent that nobody asks; a program prints them, so that they stand in the table."""
+    shop.start_agent()
+    seconds = sizes["idle"]
+    probe = os.path.join(os.path.dirname(os.path.abspath(__file__)), "idle.py")
+    run = lambda what: [program("python3"), probe, str(shop.agent_process()), what, str(seconds)]
+    return Row(f"an idle agent, {seconds} s", [
+        Contestant("wake-ups", run("wakeups"), prints_seconds=True),
+        Contestant("anonymous memory", run("memory"), prints_seconds=True),
+    ], [Goal("no wake-ups", lambda of: of["wake-ups"].seconds, 0, unit=""),
+        Goal("at most 12 MiB of anonymous memory", lambda of: of["anonymous memory"].seconds, 12, unit=" MiB")], "plain")
+
+
 def passcode_row(shop, sizes):
-    """No target: what each command that needs a key pays in a build without an agent."""
+    """No target: what each command that needs a key pays without the agent."""
     costly = shop.new_home("home-default-cost")
     small, target = shop.random_file("small", 100), os.path.join(shop.memory, "small-protected")
     again = remove(target)
@@ -182,4 +258,11 @@ ROWS = {
     "start": start_row,
     "names": names_row,
     "passcode": passcode_row,
+    "unwrap": unwrap_row,
+    "batch": batch_row,
+    "lock": lock_row,
+    "crowd": crowd_row,
+    "agent-protect": agent_protect_row,
+    "status": status_row,
+    "idle": idle_row,
 }

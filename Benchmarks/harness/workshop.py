@@ -1,4 +1,5 @@
 """What the rows work with: scratch directories, keys, trees of files, mounts, and the program under test."""
+import json
 import os
 import shutil
 import subprocess
@@ -7,7 +8,7 @@ import time
 
 from .measure import Failed, program, quietly, say
 
-PACKAGES = {"age": "age", "gocryptfs": "gocryptfs", "fusermount3": "fuse3", "getfattr": "attr", "time": "time"}
+PACKAGES = {"age": "age", "gocryptfs": "gocryptfs", "fusermount3": "fuse3", "getfattr": "attr", "time": "time", "ssh-add": "openssh-client"}
 
 
 def install_peers():
@@ -24,22 +25,23 @@ def install_peers():
 
 
 def build(repository):
-    """Builds the release programs; returns the paths of candado and of the random access program."""
+    """Builds the release programs; returns the paths of candado and of the two programs that measure the library."""
     options = ["-c", "release", "--static-swift-stdlib"]
-    for product in ("candado", "candado-benchmark"):
+    for product in ("candado", "candado-agent", "candado-benchmark", "candado-agent-benchmark"):
         say(f"building {product}")
         done = subprocess.run([program("swift"), "build", *options, "--product", product], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode != 0:
             raise Failed(f"swift build --product {product} failed:\n" + done.stdout.decode(errors="replace")[-3000:])
     path = quietly([program("swift"), "build", *options, "--show-bin-path"], cwd=repository).decode().strip()
-    return os.path.join(path, "candado"), os.path.join(path, "candado-benchmark")
+    return tuple(os.path.join(path, name) for name in ("candado", "candado-benchmark", "candado-agent-benchmark"))
 
 
 class Workshop:
     """Scratch space on tmpfs and on ext4, removed at the end; the keybag; the commands."""
 
-    def __init__(self, candado, benchmark, memory, disk):
-        self.candado, self.benchmark = candado, benchmark
+    def __init__(self, candado, benchmark, agent_benchmark, memory, disk):
+        self.candado, self.benchmark, self.agent_benchmark = candado, benchmark, agent_benchmark
+        self.ssh = None
         self.memory = tempfile.mkdtemp(prefix="candado-benchmark-", dir=memory)
         self.disk = tempfile.mkdtemp(prefix="candado-benchmark-", dir=disk)
         self.mounts = []
@@ -55,6 +57,11 @@ class Workshop:
             subprocess.run([program("fusermount3"), "-u", mountpoint], check=False)
             process.wait(20)
         self.mounts = []
+        subprocess.run([self.candado, "agent", "--stop", "--home", self.home, "--quiet"], check=False)
+        if self.ssh:
+            self.ssh.terminate()
+            self.ssh.wait(20)
+            self.ssh = None
         kept = (self.passcode, self.home, self.identity)
         for place in (self.memory, self.disk):
             remove(*(path for path in (os.path.join(place, name) for name in os.listdir(place)) if path not in kept))()
@@ -78,6 +85,27 @@ class Workshop:
     def keyless(self, verb, *rest):
         """A candado command that needs no key."""
         return [self.candado, verb, "--home", self.home, *rest]
+
+    def start_agent(self):
+        """Starts and unlocks the agent of the home; it ends with the row."""
+        quietly([self.candado, "unlock", "--home", self.home, "--passcode-file", self.passcode])
+
+    def agent_process(self):
+        """The number of the agent's process."""
+        status = quietly([self.candado, "status", "--json", "--quiet", "--home", self.home])
+        return json.loads(status)["agent"]["pid"]
+
+    def ssh_agent(self):
+        """Starts an ssh-agent with one key; returns its socket."""
+        socket, key = os.path.join(self.memory, "ssh-agent"), os.path.join(self.memory, "ssh-key")
+        self.ssh = subprocess.Popen([program("ssh-agent"), "-D", "-a", socket], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        quietly([program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", key])
+        for _ in range(100):
+            if os.path.exists(socket):
+                break
+            time.sleep(0.05)
+        quietly([program("ssh-add"), "-q", key], env={**os.environ, "SSH_AUTH_SOCK": socket})
+        return socket
 
     def random_file(self, name, size):
         """A file of random bytes on tmpfs."""

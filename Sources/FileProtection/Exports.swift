@@ -1,4 +1,7 @@
-// One import gives an app all words of the interface: classes, errors, paths, secrets, handles and the embedded keybag.
+// One import gives an app all words of the interface: classes, errors, paths, secrets, handles, the agent and the embedded
+// keybag.
+@_exported import AgentClient
+@_exported import AgentProtocol
 @_exported import Keybag
 @_exported import LinuxSystem
 @_exported import ProtectedFiles

@@ -1,3 +1,4 @@
+import AgentClient
 import Keybag
 import LinuxSystem
 import ProtectedFiles
@@ -5,82 +6,123 @@ import ProtectionModel
 import SecretMemory
 import Synchronization
 
-/// Protected files for an app: join files with a keybag, write with a class, read while the lock state allows it.
+/// Protected files for an app: join files with the user's agent or with a keybag of your own, write with a class, read
+/// while the lock state allows it.
 ///
 /// ```swift
-/// let protection = try FileProtection.open(KeybagHome(directory: "keys"))
-/// try protection.unlock(passcode: passcode)
+/// let protection = try FileProtection.connect(try KeybagHome(environment: environment))   // the user's agent
 /// try protection.write(Array("hello".utf8), to: "note.txt", class: .complete)
 /// let bytes = try protection.contents(of: "note.txt")
-/// try protection.lock()            // from now on `note.txt` is locked
+/// for await event in protection.lockEvents() { react(to: event) }
 /// ```
 ///
-/// In this embedded form the process holds the class keys itself: they are gone when it ends. Thread-safe. It does not
-/// have: a default location of its own (see `KeybagHome`), passcode prompts, or a way to read what is locked.
+/// With an agent the lock state is the user's: whoever locks, every process is locked. In the embedded form
+/// (``open(_:system:clock:)``) this process holds the class keys itself, and they are gone when it ends. Both forms mean the
+/// same. Thread-safe. It does not have: passcode prompts, or a way to read what is locked.
 public final class FileProtection: Sendable {
-    /// The embedded keybag.
-    public let keybag: Keybag
-    /// The settings of its home.
+    /// Where class keys are.
+    private enum Source {
+        case embedded(Keybag)
+        case agent(AgentClient)
+    }
+
+    private let source: Source
+    /// The home whose keybag this is.
+    public let home: KeybagHome
+    /// The settings of the home, as they were when it was opened.
     public let settings: Settings
-    /// Protected files, seen through this keybag.
+    /// Protected files, seen through these class keys.
     public let files: ProtectedFileSystem
+    private let clock: any SystemClock
     /// Directories in which leftovers were looked for: once is enough for many files of one directory.
     private let sweptDirectories = Mutex<Set<FilePath>>([])
 
-    private init(_ keybag: Keybag, _ settings: Settings, _ system: any SystemCalls) throws(ProtectionError) {
-        self.keybag = keybag
+    private init(
+        _ source: Source, _ home: KeybagHome, _ settings: Settings, _ system: any SystemCalls, _ clock: any SystemClock
+    ) throws(ProtectionError) {
+        self.source = source
+        self.home = home
         self.settings = settings
+        self.clock = clock
+        let keys: any ClassKeyService =
+            switch source {
+            case .embedded(let keybag): keybag
+            case .agent(let agent): agent
+            }
         self.files = ProtectedFileSystem(
-            keys: keybag, system: system, excluded: try Self.ownFiles(of: keybag, system))
+            keys: keys, system: system, excluded: try Self.ownFiles(of: keys.keybagIdentifier, in: home, system))
     }
 
-    /// Opens the keybag of a home. Without a passcode it is unlocked at once; otherwise class D alone is readable.
+    // MARK: - Where the keys are
+
+    /// Joins files with the agent that runs for this user, or that the service manager starts when it is called.
+    ///
+    /// Throws `noKeybag` for a home without one, and `agentNotReachable` when no agent answers: never is anything written
+    /// without protection because of that.
+    public static func connect(
+        _ home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared, clock: any SystemClock = RealClock()
+    ) throws(ProtectionError) -> FileProtection {
+        let agent = try AgentClient.connect(to: try home.agentSocket(system), system: system, clock: clock)
+        return try FileProtection(.agent(agent), home, try Settings.read(from: home, system), system, clock)
+    }
+
+    /// Opens the keybag of a home in this process. Without a passcode it is unlocked at once; otherwise class D alone is
+    /// readable.
     ///
     /// Throws `noKeybag`, `damaged(keybag)`, `damaged(deviceKey)`, `needsNewerVersion`, or `invalidArgument` for
     /// settings that do not decode.
     public static func open(
         _ home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared, clock: any SystemClock = RealClock()
     ) throws(ProtectionError) -> FileProtection {
-        let keybag = try Keybag.open(home, system: system, clock: clock)
-        let settings = try Settings.read(from: home, system)
-        return try FileProtection(keybag, settings, system).applyingSettings()
+        try attach(try Keybag.open(home, system: system, clock: clock), system: system, clock: clock)
     }
 
     /// Joins files with a keybag that is open already.
     public static func attach(
-        _ keybag: Keybag, system: any SystemCalls = LinuxSystemCalls.shared
+        _ keybag: Keybag, system: any SystemCalls = LinuxSystemCalls.shared, clock: any SystemClock = RealClock()
     ) throws(ProtectionError) -> FileProtection {
-        try FileProtection(keybag, try Settings.read(from: keybag.home, system), system).applyingSettings()
+        let settings = try Settings.read(from: keybag.home, system)
+        keybag.settings = Keybag.Settings(settings)
+        return try FileProtection(.embedded(keybag), keybag.home, settings, system, clock)
     }
 
-    private func applyingSettings() -> FileProtection {
-        var values = Keybag.Settings()
-        values.defaultClass = settings.defaultClass
-        values.gracePeriod = Double(settings.gracePeriod)
-        values.erasesAfterTooManyTries = settings.erasesAfterTenTries
-        keybag.settings = values
-        return self
+    /// The agent, or nil in the embedded form.
+    public var agent: AgentClient? {
+        if case .agent(let agent) = source { agent } else { nil }
+    }
+
+    /// The embedded keybag, or nil when the keys are the agent's.
+    public var embeddedKeybag: Keybag? {
+        if case .embedded(let keybag) = source { keybag } else { nil }
+    }
+
+    /// What locks and unlocks.
+    public var control: any LockControl {
+        switch source {
+        case .embedded(let keybag): keybag
+        case .agent(let agent): agent
+        }
     }
 
     // MARK: - Lock state
 
     /// The present lock state.
-    public var lockState: LockState { keybag.lockState }
+    public var lockState: LockState { files.keys.lockState }
 
-    /// Unlocks with a passcode of 1 to 1,024 bytes; takes about 80 ms on purpose.
+    /// Unlocks with a passcode of 1 to 1,024 bytes; takes about 80 ms on purpose. With an agent, all processes of the user.
     ///
     /// Throws `wrongPasscode`, `tooManyTries`, `invalidArgument`, and `cancelled` when a lock came meanwhile.
     public func unlock(passcode: borrowing SecretBytes) throws(ProtectionError) {
-        try keybag.unlock(passcode: passcode)
+        try control.unlock(passcode: passcode)
     }
 
-    /// Locks at once: when it returns, no class A key and no class B private key is left in this process, and every
-    /// class A handle throws `locked`.
+    /// Locks at once: when it returns, no class A key and no class B private key is left in this process, nor with an agent
+    /// in any other that uses it, and every class A handle throws `locked`.
     ///
     /// Throws `noPasscodeSet` when there is nothing to lock with, and `busy` naming who else holds keys of this keybag:
-    /// then this process is locked, but the user is not.
+    /// then all is done that can be done, but the user is not locked yet.
     public func lock() throws(ProtectionError) {
-        switch try keybag.lock(reason: .command) {
+        switch try control.lock(reason: .command) {
         case .locked, .graceRunning: return
         case .incomplete(let holders):
             throw ProtectionError(
@@ -88,11 +130,12 @@ public final class FileProtection: Sendable {
         }
     }
 
-    /// Lock events from now on, in order: `didLock` after the keys are gone, `didUnlock` after they are usable.
-    public func lockEvents() -> AsyncStream<LockEvent> { keybag.lockEvents() }
+    /// Lock events from now on, in order: `willLock` before, `didLock` after the keys are gone, `didUnlock` after they are
+    /// usable.
+    public func lockEvents() -> AsyncStream<LockEvent> { control.lockEvents() }
 
     /// True when a fresh open of a file of this class would succeed now.
-    public func canRead(_ protectionClass: ProtectionClass) -> Bool { keybag.canUnwrap(protectionClass) }
+    public func canRead(_ protectionClass: ProtectionClass) -> Bool { files.keys.canUnwrap(protectionClass) }
 
     // MARK: - Whole files
 
@@ -166,6 +209,9 @@ public final class FileProtection: Sendable {
         let tree = TreeConversion(
             files, conversion, options: options, isCancelled: isCancelled, progress: progress, report: report)
         if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {
+            // Needs no key, so that an agent's client can do it in its own view of the file system.
+            let own = embeddedKeybag
+            let keybag = if let own { own } else { try Keybag.open(home, system: files.system, clock: clock) }
             _ = try keybag.placeRecoveryCapsule(in: path)
         }
         // In the home itself temporary names are other commands' business.
@@ -186,11 +232,10 @@ public final class FileProtection: Sendable {
 
     /// Throws when they cannot be looked at: without them the home could be encrypted under its own keys.
     private static func ownFiles(
-        of keybag: Keybag, _ system: any SystemCalls
+        of keybag: KeybagIdentifier, in home: KeybagHome, _ system: any SystemCalls
     ) throws(ProtectionError) -> Set<FileIdentity> {
-        let home = keybag.home
         var result: Set<FileIdentity> = []
-        for path in [home.directory, home.stateDirectory(of: keybag.keybagIdentifier)] {
+        for path in [home.directory, home.stateDirectory(of: keybag)] {
             do throws(SystemError) {
                 let directory = try system.openFile(path, [.read, .directory])
                 result.insert(FileIdentity(try system.status(directory.number)))

@@ -24,34 +24,70 @@ extension Keybag {
     public func makeFileKey(
         for protectionClass: ProtectionClass, flags: KeyRecord.Flags
     ) throws(ProtectionError) -> NewFileKey {
+        try withNewFileKey(for: protectionClass, flags: flags) { (key, record) throws(ProtectionError) in
+            NewFileKey(record: record, lease: lend(key, protectionClass))
+        }
+    }
+
+    /// Opens a record: a trial of its own for every call.
+    public func unwrap(_ record: KeyRecord) throws(ProtectionError) -> any FileKeyLease {
+        try withFileKey(of: record) { (key) throws(ProtectionError) in lend(key, record.protectionClass) }
+    }
+
+    private func lend(_ key: consuming FileKey, _ protectionClass: ProtectionClass) -> any FileKeyLease {
+        protectionClass == .complete ? manager.lend(key) : manager.lendLasting(key, protectionClass)
+    }
+
+    /// Makes a random file key, wraps it, and hands it to `body`, for a host that lends keys to other processes: those of
+    /// class A inside the gate, so that no lock comes in between. The host takes them back when it locks.
+    ///
+    /// Throws like ``makeFileKey(for:flags:)``, and what `body` throws.
+    package func withNewFileKey<Result>(
+        for protectionClass: ProtectionClass, flags: KeyRecord.Flags,
+        _ body: (consuming FileKey, KeyRecord) throws(ProtectionError) -> Result
+    ) throws(ProtectionError) -> Result {
         try makeDurable()
         if protectionClass == .complete {
             return try manager.withGuarded(.complete) { (guarded, _) throws(ProtectionError) in
                 let key = try FileKey(try Self.randomFileKey())
                 let record = try wrap(key, for: .complete, flags, guarded.table.newestKey(.fileComplete))
-                return NewFileKey(record: record, lease: manager.lend(key))
+                return try body(key, record)
             }
         }
         let key = try FileKey(try Self.randomFileKey())
         let record = try wrap(key, for: protectionClass, flags)
-        return NewFileKey(record: record, lease: manager.lendLasting(key, protectionClass))
+        return try body(key, record)
     }
 
-    /// Opens a record: a trial of its own for every call.
-    public func unwrap(_ record: KeyRecord) throws(ProtectionError) -> any FileKeyLease {
+    /// Opens a record and hands its file key to `body`, for a host that lends keys to other processes: those of class A
+    /// inside the gate, so that no lock comes in between. The host takes them back when it locks.
+    ///
+    /// Throws like ``unwrap(_:)``, and what `body` throws.
+    package func withFileKey<Result>(
+        of record: KeyRecord, _ body: (consuming FileKey) throws(ProtectionError) -> Result
+    ) throws(ProtectionError) -> Result {
         try check(record)
         if record.protectionClass == .complete {
             return try withGuardedKey(.fileComplete, record) { (classKey, _) throws(ProtectionError) in
-                manager.lend(try Self.unwrap(record, classKey))
+                try body(try Self.unwrap(record, classKey))
             }
         }
-        return manager.lendLasting(try unwrapKey(record), record.protectionClass)
+        return try body(try unwrapKey(record))
     }
 
     /// Opens a record and wraps the same file key for another class. For class A, a lock then takes the key from everyone
     /// to whom this keybag lent it, under whichever class.
     public func rewrap(
         _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
+    ) throws(ProtectionError) -> KeyRecord {
+        try rewrap(record, to: protectionClass, flags: flags) { _ in }
+    }
+
+    /// The same for a host that lends keys to other processes: `raise` gets the key of a file that is raised to class A,
+    /// inside the gate, and sees to it that the next lock takes it back from all who borrow it.
+    package func rewrap(
+        _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags,
+        raise: (borrowing FileKey) -> Void
     ) throws(ProtectionError) -> KeyRecord {
         try check(record)
         guard canWrap(protectionClass) else { throw lockedError(protectionClass) }
@@ -63,6 +99,7 @@ extension Keybag {
                 guard protectionClass == .complete else { return try wrap(key, for: protectionClass, flags) }
                 let raised = try wrap(key, for: .complete, flags, table.newestKey(.fileComplete))
                 manager.raise(key)
+                raise(key)
                 return raised
             }
         }
@@ -71,6 +108,7 @@ extension Keybag {
             return try manager.withGuarded(.complete) { (guarded, _) throws(ProtectionError) in
                 let raised = try wrap(key, for: .complete, flags, guarded.table.newestKey(.fileComplete))
                 manager.raise(key)
+                raise(key)
                 return raised
             }
         }

@@ -138,6 +138,13 @@ extension Keybag {
         }
     }
 
+    /// Reads the keybag again, because somebody says that it was changed. One that has lost its passcode meanwhile opens by
+    /// itself.
+    package func takeOverChanges() throws(ProtectionError) {
+        try refresh()
+        if lockState != .unlocked { try unlockIfWithoutPasscode() }
+    }
+
     /// A keybag without a passcode opens by itself.
     func unlockIfWithoutPasscode() throws(ProtectionError) {
         let document = current.withLock { $0 }

@@ -67,6 +67,16 @@ public struct KeybagHome: Hashable, Sendable {
         }
     }
 
+    /// The directory of the agent's socket: ``socketDirectory``, else `run` in the state directory.
+    ///
+    /// Throws `noKeybag` when it depends on the keybag and there is none.
+    public func agentDirectory(
+        _ system: any SystemCalls = LinuxSystemCalls.shared
+    ) throws(ProtectionError) -> FilePath {
+        if let socketDirectory { return socketDirectory }
+        return stateDirectory(of: try Keybag.claimedIdentifier(in: self, system)).appending("run")
+    }
+
     /// Names by which anybody's home and state directory are known: all of a set lie in one directory.
     public static let marks: [Set<FilePath>] = [["keybag.json", "keybag.lock"], Set(FileDeviceKeyStore.names)]
 

@@ -199,6 +199,7 @@ final class LockManager: Sendable {
             transition.epoch += 1
             guard lockStateNow == .unlocked else { return .locked }
             guard reason.hasGracePeriod, grace > 0 else {
+                send(.willLock(grace: 0))
                 discard(&transition)
                 return .locked
             }

@@ -2,6 +2,8 @@ import LinuxSystem
 import ProtectionModel
 
 /// The settings of a home: `docs/formats/settings.md`. One line a setting, `name value`; the first line is the format's.
+///
+/// The file is of the lowest version that can say what is set, so that an older program reads it as long as possible.
 public struct Settings: Hashable, Sendable {
     /// The class of a new file when neither the caller nor the directory names one.
     public var defaultClass = ProtectionClass.completeUntilFirstUserAuthentication
@@ -9,6 +11,17 @@ public struct Settings: Hashable, Sendable {
     public var gracePeriod: UInt32 = 10
     /// Whether ten completed wrong passcodes in a row destroy the class keys.
     public var erasesAfterTenTries = false
+    /// Seconds without use after which the agent locks, 10 to 86,400; 0 for never.
+    public var idleTime: UInt32 = 0
+    /// Whether the agent locks when the screen is locked.
+    public var locksOnScreenLock = true
+    /// Whether the agent locks before the machine sleeps.
+    public var locksOnSleep = true
+    /// Whether the agent locks when the session ends.
+    public var locksOnSessionEnd = true
+    /// Whether the agent keeps keys in secret memory. False for ordinary locked memory: while secret memory is in use,
+    /// Linux does not hibernate.
+    public var usesSecretMemory = true
 
     /// The defaults.
     public init() {}
@@ -18,6 +31,19 @@ public struct Settings: Hashable, Sendable {
         case defaultClass = "default-class"
         case gracePeriod = "grace-period"
         case erase = "erase-after-ten-tries"
+        case idleTime = "idle-time"
+        case screenLock = "lock-on-screen-lock"
+        case sleep = "lock-on-sleep"
+        case sessionEnd = "lock-on-session-end"
+        case secretMemory = "secret-memory"
+
+        /// The first version of the format that has the setting.
+        var version: UInt32 {
+            switch self {
+            case .defaultClass, .gracePeriod, .erase: 1
+            case .idleTime, .screenLock, .sleep, .sessionEnd, .secretMemory: 2
+            }
+        }
 
         /// What the setting is for, in one line.
         public var summary: String {
@@ -25,11 +51,18 @@ public struct Settings: Hashable, Sendable {
             case .defaultClass: "class of new files: complete, complete-unless-open, until-first-unlock or none"
             case .gracePeriod: "seconds between an automatic lock and the end of the keys, 0 to 3600"
             case .erase: "destroy the class keys after ten wrong passcodes in a row: true or false"
+            case .idleTime: "seconds without use before the agent locks, 10 to 86400, or 0 for never"
+            case .screenLock: "lock when the screen is locked: true or false"
+            case .sleep: "lock before the machine sleeps: true or false"
+            case .sessionEnd: "lock when the session ends: true or false"
+            case .secretMemory:
+                "keep the agent's keys in secret memory, which rules out hibernation: true, or false for locked memory"
             }
         }
     }
 
-    static let firstLine = "candado-settings 1"
+    private static let prefix = "candado-settings "
+    private static let newestVersion: UInt32 = 2
     static let fileName: FilePath = "settings"
     static let maximumSize = 4096
 
@@ -38,29 +71,58 @@ public struct Settings: Hashable, Sendable {
         switch name {
         case .defaultClass: defaultClass.name
         case .gracePeriod: String(gracePeriod)
-        case .erase: erasesAfterTenTries ? "true" : "false"
+        case .erase: String(erasesAfterTenTries)
+        case .idleTime: String(idleTime)
+        case .screenLock: String(locksOnScreenLock)
+        case .sleep: String(locksOnSleep)
+        case .sessionEnd: String(locksOnSessionEnd)
+        case .secretMemory: String(usesSecretMemory)
         }
     }
 
     /// Sets a setting from its text. Throws `invalidArgument`, which says what would be valid.
     public mutating func set(_ name: Name, to text: String) throws(ProtectionError) {
-        let invalid = ProtectionError(.invalidArgument, "\(name.rawValue) takes: \(name.summary)")
         switch name {
         case .defaultClass:
-            guard let value = ProtectionClass(name: text) else { throw invalid }
+            guard let value = ProtectionClass(name: text) else { throw Self.invalid(name) }
             defaultClass = value
-        case .gracePeriod:
-            guard let value = UInt32(text), value <= 3600, String(value) == text else { throw invalid }
-            gracePeriod = value
-        case .erase:
-            guard text == "true" || text == "false" else { throw invalid }
-            erasesAfterTenTries = text == "true"
+        case .gracePeriod: gracePeriod = try Self.number(text, for: name) { $0 <= 3600 }
+        case .erase: erasesAfterTenTries = try Self.truth(text, for: name)
+        case .idleTime: idleTime = try Self.number(text, for: name) { $0 == 0 || (10...86_400).contains($0) }
+        case .screenLock: locksOnScreenLock = try Self.truth(text, for: name)
+        case .sleep: locksOnSleep = try Self.truth(text, for: name)
+        case .sessionEnd: locksOnSessionEnd = try Self.truth(text, for: name)
+        case .secretMemory: usesSecretMemory = try Self.truth(text, for: name)
         }
+    }
+
+    private static func number(
+        _ text: String, for name: Name, where isValid: (UInt32) -> Bool
+    ) throws(ProtectionError) -> UInt32 {
+        guard let value = UInt32(text), isValid(value), String(value) == text else { throw invalid(name) }
+        return value
+    }
+
+    private static func truth(_ text: String, for name: Name) throws(ProtectionError) -> Bool {
+        guard text == "true" || text == "false" else { throw invalid(name) }
+        return text == "true"
+    }
+
+    private static func invalid(_ name: Name) -> ProtectionError {
+        ProtectionError(.invalidArgument, "\(name.rawValue) takes: \(name.summary)")
+    }
+
+    /// The version of the stored form: that of the newest setting that has not its default.
+    var version: UInt32 {
+        let defaults = Settings()
+        return Name.allCases.filter { value(of: $0) != defaults.value(of: $0) }.map(\.version).max() ?? 1
     }
 
     /// The stored form. What decodes encodes back to the same bytes.
     public var encoded: [UInt8] {
-        let lines = [Self.firstLine] + Name.allCases.map { "\($0.rawValue) \(value(of: $0))" }
+        let version = self.version
+        let names = Name.allCases.filter { $0.version <= version }
+        let lines = [Self.prefix + String(version)] + names.map { "\($0.rawValue) \(value(of: $0))" }
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
 
@@ -72,11 +134,9 @@ public struct Settings: Hashable, Sendable {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw damaged }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.count >= 2, lines.last == "" else { throw damaged }
-        guard lines[0] == Self.firstLine else {
-            if Self.isNewerVersion(lines[0]) {
-                throw ProtectionError(.needsNewerVersion, "the settings need a newer version of candado")
-            }
-            throw damaged
+        guard let version = Self.version(of: lines[0]) else { throw damaged }
+        guard version <= Self.newestVersion else {
+            throw ProtectionError(.needsNewerVersion, "the settings need a newer version of candado")
         }
         for line in lines.dropFirst().dropLast() {
             let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
@@ -90,11 +150,12 @@ public struct Settings: Hashable, Sendable {
         guard encoded == bytes else { throw damaged }
     }
 
-    private static func isNewerVersion(_ line: Substring) -> Bool {
-        let prefix = "candado-settings "
+    private static func version(of line: Substring) -> UInt32? {
         let number = line.dropFirst(prefix.count)
-        guard line.hasPrefix(prefix), let version = UInt32(number) else { return false }
-        return version > 1 && String(version) == number
+        guard line.hasPrefix(prefix), let version = UInt32(number), version > 0, String(version) == number else {
+            return nil
+        }
+        return version
     }
 
     /// Reads the settings of a home; a home without any has the defaults.
@@ -126,5 +187,15 @@ public struct Settings: Hashable, Sendable {
             throw ProtectionError(
                 .system(error.errorNumber), "the settings cannot be written", path: path, cause: error)
         }
+    }
+}
+
+extension Keybag.Settings {
+    /// What the settings of a home say.
+    public init(_ settings: Settings) {
+        self.init()
+        defaultClass = settings.defaultClass
+        gracePeriod = Double(settings.gracePeriod)
+        erasesAfterTooManyTries = settings.erasesAfterTenTries
     }
 }

@@ -128,7 +128,10 @@ struct ContainerFile: ~Copyable {
             } catch let change as RecordChanged {
                 try adopt(change.record)
             } catch let error as ProtectionError {
-                guard case .locked = error.code, lease.protectionClass == .complete else { throw error }
+                // A loan of class B ends too, with the agent that gave it.
+                guard case .locked = error.code,
+                    [.complete, .completeUnlessOpen].contains(lease.protectionClass)
+                else { throw error }
                 try renewLoan()
             }
         }

@@ -131,8 +131,11 @@ final class ConversionBatch {
     }
 
     private func prepare(_ batch: [File]) -> [Prepared?] {
-        let files = conversion.files
+        let keys = BatchedKeys(conversion.files.keys)
+        let files = ProtectedFileSystem(
+            keys: keys, system: conversion.files.system, excluded: conversion.files.excluded)
         let wanted = conversion.conversion
+        keys.prepare(wanted, batch, conversion.files.system)
         let isCancelled = conversion.isCancelled
         let progress = conversion.progress
         let next = Shared(0)

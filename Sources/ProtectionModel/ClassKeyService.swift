@@ -69,11 +69,17 @@ public protocol ClassKeyService: AnyObject, Sendable {
         _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
     ) throws(ProtectionError) -> KeyRecord
 
+    /// True when one call for many keys costs much less than many calls: the service is another process.
+    var prefersBatches: Bool { get }
+
     /// Events from now on, in order, until the consumer stops.
     func lockEvents() -> AsyncStream<LockEvent>
 }
 
 extension ClassKeyService {
+    /// False: the service is near.
+    public var prefersBatches: Bool { false }
+
     /// One after the other, for services that are near.
     public func makeFileKeys(
         for protectionClass: ProtectionClass, flags: KeyRecord.Flags, count: Int

@@ -10,7 +10,7 @@ public enum LockState: String, Sendable, Hashable, CaseIterable, Codable {
 
 /// Something that happened to the lock state, in the order in which it happened.
 public enum LockEvent: Sendable, Hashable {
-    /// An automatic lock will discard class keys in about `grace` seconds.
+    /// A lock will discard class keys in about `grace` seconds: 0 when it does so at once, without waiting for anybody.
     case willLock(grace: Double)
     /// Class A and B keys are gone. Sent after they are gone.
     case didLock

@@ -9,7 +9,7 @@ struct CommandContext: Sendable {
     let clock: any SystemClock
 
     /// Asks for passcodes.
-    var prompt: PasscodePrompt { PasscodePrompt(system: system, console: console) }
+    var prompt: PasscodePrompt { PasscodePrompt(system: system, console: console, clock: clock) }
 
     /// Throws `cancelled` when a signal has asked for the end.
     func checkInterrupt() throws {

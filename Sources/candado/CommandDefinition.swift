@@ -5,6 +5,8 @@ enum OptionName: String, CaseIterable, Sendable {
     case quiet
     case passcodeFile = "passcode-file"
     case passcodeDescriptor = "passcode-fd"
+    case pinentry
+    case pinentryProgram = "pinentry-program"
     case noAgent = "no-agent"
     case help
     case version
@@ -26,12 +28,19 @@ enum OptionName: String, CaseIterable, Sendable {
     case verify
     case leaks
     case policy
+    case wait
+    case follow
+    case foreground
+    case stop
 }
 
 /// The words by which each command is called.
 enum CommandName: String, CaseIterable, Sendable {
     case initialize = "init"
+    case unlock
+    case lock
     case status
+    case agent
     case configGet = "config get"
     case configSet = "config set"
     case passcodeSet = "passcode set"

@@ -22,18 +22,18 @@ enum CommandTable {
             .passcodeFile, "F", .file, "read the passcode from this file, less one newline at its end",
             conflicts: [.passcodeDescriptor]),
         .value(.passcodeDescriptor, "N", .number, "read the passcode from this open descriptor"),
-        .flag(.noAgent, "unlock in this process, for this command only (the only way in this build)"),
+        .flag(.pinentry, "ask for passcodes by the program pinentry instead of on the terminal"),
+        .value(.pinentryProgram, "F", .file, "ask by this pinentry program: a path, or a name on PATH"),
+        .flag(.noAgent, "leave the agent aside: unlock in this process, for this command only"),
         .flag(.help, "show help"),
         .flag(.version, "show the version"),
     ]
 
     /// What the contract has and this build does not.
     static let missingCommands: [String: String] = [
-        "unlock": embeddedAdvice, "lock": embeddedAdvice, "agent": embeddedAdvice, "mount": embeddedAdvice,
+        "mount": "this build has no mount",
         "keychain": "this build protects files only", "keybag": "this build has no export, import or rotation",
     ]
-
-    private static let embeddedAdvice = "without an agent each command unlocks for itself: give it a passcode source"
 
     /// The names of the classes, strongest first.
     static let classNames = ProtectionClass.allCases.map(\.name)
@@ -56,7 +56,7 @@ enum CommandTable {
     ]
 
     /// Of every command that opens the keybag: its copies may be damaged, or a newer version's.
-    private static let keybagStatuses: [ExitStatus] = [.damaged, .unsupported]
+    private static let keybagStatuses: [ExitStatus] = [.damaged, .unsupported, .agentNotReachable]
 
     private static let passcodeStatuses = keybagStatuses + [.wrongPasscode, .noPasscodeSource]
 
@@ -102,16 +102,72 @@ enum CommandTable {
                     explanation: "asks nothing"),
             ]),
         CommandDefinition(
+            .unlock, summary: "unlock for all of this user's programs",
+            description: [
+                """
+                Asks for the passcode and hands it to the agent, which holds the class keys until something locks. \
+                Starts the agent when none runs. Returns when every program of this user can read its files.
+                """,
+                """
+                When it is unlocked already nothing is asked; a passcode that is given by an option is tried all the same.
+                """,
+            ],
+            statuses: passcodeStatuses,
+            examples: [
+                CommandExample(line: "candado unlock", explanation: "asks for the passcode"),
+                CommandExample(
+                    line: "candado unlock --passcode-fd 3 3< /run/keys/passcode", explanation: "asks nothing"),
+            ]),
+        CommandDefinition(
+            .lock, summary: "lock for all of this user's programs",
+            description: [
+                """
+                Takes the keys of the classes complete and complete-unless-open from the agent and from every \
+                program that it lent file keys of class complete to. When it returns with 0, none of them can be used \
+                or found in memory.
+                """,
+                """
+                What is in the way is named: programs that carry the keybag themselves, and operations that began \
+                before and have not ended. Then it ends with 1. Files of class complete-unless-open that are open stay \
+                open; it says whose.
+                """,
+            ],
+            options: [
+                .flag(.wait, "wait until nothing is in the way and no file of class complete-unless-open is open")
+            ],
+            statuses: keybagStatuses,
+            examples: [CommandExample(line: "candado lock", explanation: "at once, without a grace period")]),
+        CommandDefinition(
             .status, summary: "show the lock state and what is available",
             description: [
                 """
-                Shows the keybag, the lock state, and for each class whether its files can be read now. No \
+                Shows the keybag, the lock state, for each class whether its files can be read now, and the agent: \
+                since when the state is what it is, why it was last locked, and which programs are connected. No \
                 passcode is asked for.
                 """,
                 "Warns on stderr while neither a recovery key nor an export exists.",
+                "With --follow it shows the present state and then a line for each change, until it is interrupted.",
             ],
+            options: [.flag(.follow, "go on, with a line for every change of the lock state")],
             statuses: keybagStatuses,
-            examples: [CommandExample(line: "candado status --json", explanation: "the same for a program")]),
+            examples: [
+                CommandExample(line: "candado status --json", explanation: "the same for a program"),
+                CommandExample(line: "candado status --follow --json", explanation: "one JSON object a line"),
+            ]),
+        CommandDefinition(
+            .agent, summary: "start or end the agent",
+            description: [
+                """
+                Starts the agent of this home when none runs, locked. 'candado unlock' does the same when it is \
+                needed; candado-agent(1) tells how to start it at login.
+                """,
+                "With --stop the agent locks and ends, and what it held is gone, class until-first-unlock included.",
+            ],
+            options: [
+                .flag(.foreground, "be the agent, until it is told to end", conflicts: [.stop]),
+                .flag(.stop, "lock, and end the agent"),
+            ],
+            statuses: keybagStatuses),
         CommandDefinition(
             .configGet, summary: "show settings",
             description: ["Shows one setting, or all of them."],

@@ -29,17 +29,23 @@ enum Interrupts {
     /// True when work should stop.
     static var isRequested: Bool { received != nil }
 
-    /// Waits until there is input on a descriptor, or an interrupt. Returns false for the interrupt.
+    /// Waits until there is input on a descriptor, or an interrupt, or `isOver` says so. Returns false for the latter two.
     ///
     /// Polls every 200 ms, since a signal that comes between the look at the flag and the wait wakes nobody.
-    static func waitForInput(_ descriptor: Int32) -> Bool {
-        while !isRequested {
+    static func waitForInput(_ descriptor: Int32, until isOver: () -> Bool = { false }) -> Bool {
+        while !isRequested, !isOver() {
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             // An error here will show again, with its reason, when the descriptor is read.
             let count = poll(&entry, 1, 200)
             if count > 0 || (count < 0 && errno != EINTR) { return !isRequested }
         }
         return false
+    }
+
+    /// Waits so long, or until an interrupt. Returns false for the interrupt.
+    static func wait(milliseconds: Int32) -> Bool {
+        poll(nil, 0, milliseconds)
+        return !isRequested
     }
 
     /// What to do to the terminal when a second SIGINT ends the process in the middle of a prompt.

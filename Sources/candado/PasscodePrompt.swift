@@ -2,81 +2,67 @@ import LinuxSystem
 import ProtectionModel
 import SecretMemory
 
-/// Where a passcode comes from.
-enum PasscodeSource: Sendable, Hashable {
-    /// Asked on the terminal, without echo.
-    case terminal
-    /// The content of a file; `-` is stdin.
-    case file(FilePath)
-    /// What comes through an open descriptor.
-    case descriptor(Int32)
-
-    /// The source that a command line names: the terminal when it names none.
-    init(
-        _ invocation: Invocation, file: OptionName = .passcodeFile, descriptor: OptionName = .passcodeDescriptor
-    ) throws(UsageError) {
-        if let argument = invocation.value(file) {
-            self = argument.isDash ? .descriptor(0) : .file(argument.path)
-        } else if let number = invocation.number(descriptor) {
-            guard let narrow = Int32(exactly: number) else {
-                throw UsageError("'--\(descriptor.rawValue)' needs the number of an open descriptor")
-            }
-            self = .descriptor(narrow)
-        } else {
-            self = .terminal
-        }
-    }
-}
-
 /// Asks for passcodes and recovery keys. The bytes go from the kernel into secret memory and nowhere else.
 struct PasscodePrompt: Sendable {
     /// How often a person may try.
-    static let triesOnTerminal = 3
-    /// The most bytes that a file or descriptor may give.
+    static let triesOfPerson = 3
+    /// The most bytes that any source may give.
     static let maximumCount = 4096
+    /// What a person is told who typed two things.
+    static let differ = "the two passcodes differ"
 
     private let system: any SystemCalls
     private let console: Console
+    private let clock: any SystemClock
 
-    /// Joins the two.
-    init(system: any SystemCalls, console: Console) {
+    /// Joins the three.
+    init(system: any SystemCalls, console: Console, clock: any SystemClock) {
         self.system = system
         self.console = console
+        self.clock = clock
     }
 
     /// Reads a passcode and hands it to `body`. Where a person was asked, a wrong one may be tried again, three times in
-    /// all; any other source gets one try.
+    /// all; any other source gets one try. `explanation` is shown where there is room for it.
     func withPasscode<R>(
-        _ source: PasscodeSource, prompt: String, _ body: (borrowing SecretBytes) throws -> R
+        _ source: PasscodeSource, prompt: String,
+        explanation: String = "Candado needs the passcode that unlocks your files.",
+        _ body: (borrowing SecretBytes) throws -> R
     ) throws -> R {
+        var question = SecretQuestion(prompt: prompt, explanation: explanation)
         var tries = 0
         while true {
             tries += 1
-            let passcode = try read(source, prompt: prompt)
+            let passcode = try read(source, question)
             do {
                 return try body(passcode)
             } catch let error as ProtectionError {
-                guard case .wrongPasscode = error.code, source == .terminal, tries < Self.triesOnTerminal else {
+                guard case .wrongPasscode = error.code, source.isPerson, tries < Self.triesOfPerson else {
                     throw error
                 }
-                console.error(error.message)
+                question.complaint = error.message
             }
         }
     }
 
     /// Reads a new passcode, twice where a person is asked.
     func readNew(_ source: PasscodeSource, prompt: String) throws -> SecretBytes {
-        guard source == .terminal else { return try read(source, prompt: prompt) }
+        var question = SecretQuestion(prompt: prompt, explanation: "Choose the passcode that unlocks your files.")
+        guard source.isPerson else { return try read(source, question) }
+        let again = SecretQuestion(prompt: "The same again: ", explanation: "Type the new passcode again.")
+        question.repeatPrompt = again.prompt
         var tries = 0
         while true {
             tries += 1
-            let first = try read(source, prompt: prompt)
-            let second = try read(source, prompt: "The same again: ")
+            var isRepeated = false
+            let first = try read(source, question, &isRepeated)
+            if isRepeated { return first }
+            let second = try read(source, again)
             if first.equals(second) { return first }
-            guard tries < Self.triesOnTerminal else {
-                throw CommandFailure(.failed, "the two passcodes differ", hints: ["nothing was changed"])
+            guard tries < Self.triesOfPerson else {
+                throw CommandFailure(.failed, Self.differ, hints: ["nothing was changed"])
             }
-            console.error("the two passcodes differ")
+            question.complaint = Self.differ
         }
     }
 
@@ -93,28 +79,69 @@ struct PasscodePrompt: Sendable {
         terminal.show(after)
     }
 
+    /// False when a person would have to be asked and there is neither a terminal nor a display to do so.
+    func canAsk(_ source: PasscodeSource) -> Bool { source != .person || hasTerminal || programOfDisplay != nil }
+
+    /// What asks where there is a display.
+    private var programOfDisplay: FilePath? {
+        PinentryProgram.hasDisplay ? PinentryProgram.find(PinentryProgram.name, system) : nil
+    }
+
     /// Reads once. Throws `noPasscodeSource` where nobody can be asked, and `invalidArgument` for an empty answer.
-    func read(_ source: PasscodeSource, prompt: String) throws -> SecretBytes {
+    func read(_ source: PasscodeSource, _ question: SecretQuestion) throws -> SecretBytes {
+        var isRepeated = false
+        return try read(source, question, &isRepeated)
+    }
+
+    /// The same, and whether the person typed it twice.
+    private func read(
+        _ source: PasscodeSource, _ question: SecretQuestion, _ isRepeated: inout Bool
+    ) throws -> SecretBytes {
         let answer: SecretBytes?
         switch source {
-        case .terminal:
-            guard let terminal = Terminal(system) else {
-                throw ProtectionError(.noPasscodeSource, "a passcode is needed and there is no terminal to ask on")
+        case .person:
+            answer = try askPerson(question, &isRepeated)
+        case .pinentry(let name):
+            guard let program = PinentryProgram.find(name, system) else {
+                throw ProtectionError(.noPasscodeSource, "there is no such program to ask with", path: name)
             }
-            answer = try terminal.readSecretLine(prompt: prompt)
-        case .file(let path):
-            let descriptor = Descriptor(
-                try system.open(path, in: currentDirectory, [.read], permissions: 0), system)
-            let status = try system.status(descriptor.number)
-            if status.kind == .regular, status.permissions & 0o077 != 0 {
-                console.warning("others can read \(path.quoted)")
-            }
-            answer = try readAll(descriptor.number)
+            answer = try ask(by: program, question, &isRepeated)
+        case .file(let path), .credential(let path):
+            answer = try readFile(path, isOfManager: source == .credential(path))
         case .descriptor(let number):
             answer = try readAll(number)
         }
         guard let answer else { throw ProtectionError(.invalidArgument, "the passcode is empty") }
         return answer
+    }
+
+    private func askPerson(_ question: SecretQuestion, _ isRepeated: inout Bool) throws -> SecretBytes? {
+        if let terminal = Terminal(system) {
+            if let complaint = question.complaint { console.error(complaint) }
+            return try terminal.readSecretLine(prompt: question.prompt)
+        }
+        guard let program = programOfDisplay else {
+            throw ProtectionError(.noPasscodeSource, "a passcode is needed and there is no terminal to ask on")
+        }
+        return try ask(by: program, question, &isRepeated)
+    }
+
+    private func ask(
+        by program: FilePath, _ question: SecretQuestion, _ isRepeated: inout Bool
+    ) throws -> SecretBytes? {
+        let answer = try PinentryDialog.ask(program, question, system, clock)
+        isRepeated = answer.isRepeated
+        return answer.takeSecret()
+    }
+
+    /// The service manager gives its own files to one user by other means than their permissions.
+    private func readFile(_ path: FilePath, isOfManager: Bool) throws -> SecretBytes? {
+        let descriptor = Descriptor(try system.open(path, in: currentDirectory, [.read], permissions: 0), system)
+        let status = try system.status(descriptor.number)
+        if !isOfManager, status.kind == .regular, status.permissions & 0o077 != 0 {
+            console.warning("others can read \(path.quoted)")
+        }
+        return try readAll(descriptor.number)
     }
 
     /// Everything up to the end, less one newline at the end. Nil for nothing.

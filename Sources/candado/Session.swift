@@ -1,30 +1,42 @@
 import FileProtection
 import Glibc
 
-/// An open keybag for one command, and the one moment at which it is unlocked: when something turns out to be locked.
+/// Where the class keys are for one command: with the agent, when one runs, else with a keybag opened in this process. And
+/// the one moment at which it is unlocked for this command alone: when something turns out to be locked.
 final class Session {
-    let protection: FileProtection
+    private(set) var protection: FileProtection
     private let context: CommandContext
+    private let home: KeybagHome
     private let source: PasscodeSource
     private var wasAsked = false
 
-    /// Opens the keybag of the home that the command line or the environment names.
+    /// Joins the home that the command line or the environment names with its agent or its keybag.
     ///
-    /// `showsWarnings` false keeps what the keybag has to say for the caller.
-    init(_ context: CommandContext, showsWarnings: Bool = true) throws {
+    /// Throws `agentNotReachable` when there is an agent that cannot be talked to: a command that went on without it would
+    /// have a lock state of its own.
+    init(_ context: CommandContext) throws {
         SecretMemory.hardenProcess()
         self.context = context
-        source = try PasscodeSource(context.invocation)
-        protection = try FileProtection.open(
-            try Self.home(context), system: context.system, clock: context.clock)
-        if showsWarnings { showWarnings() }
+        source = try PasscodeSource(context)
+        home = try Self.home(context)
+        protection =
+            try Self.withAgent(home, context) ?? FileProtection.open(home, system: context.system, clock: context.clock)
+        showWarnings()
     }
 
-    /// The keybag.
-    var keybag: Keybag { protection.keybag }
+    /// Nil when no agent runs, or none is wanted.
+    private static func withAgent(_ home: KeybagHome, _ context: CommandContext) throws -> FileProtection? {
+        guard !context.invocation.has(.noAgent) else { return nil }
+        do throws(ProtectionError) {
+            return try FileProtection.connect(home, system: context.system, clock: context.clock)
+        } catch {
+            guard AgentConnection.isAbsence(error) else { throw error }
+            return nil
+        }
+    }
 
-    /// Runs `body`. When it throws `locked`, asks for the passcode, unlocks and runs it once more; without anybody to
-    /// ask, or when it cannot be run again, the error stays.
+    /// Runs `body`. When it throws `locked`, asks for the passcode, unlocks for this command and runs it once more; without
+    /// anybody to ask, or when it cannot be run again, the error stays.
     func unlocking<R>(canRunAgain: () -> Bool = { true }, _ body: () throws -> R) throws -> R {
         do {
             return try body()
@@ -36,25 +48,33 @@ final class Session {
 
     /// Unlocks before work on many files. Without anybody to ask, what is locked is reported file by file.
     func unlockForMany() throws {
-        guard keybag.lockState != .unlocked else { return }
+        guard protection.lockState != .unlocked else { return }
         _ = try unlockIfPossible()
     }
 
-    /// Unlocks, once. False when there is nobody to ask, or when it was done already.
+    /// Unlocks, once, in this process and for this command: what the user locked stays locked for everybody else. False when
+    /// there is nobody to ask, or when it was done already.
     private func unlockIfPossible() throws -> Bool {
-        guard !wasAsked, keybag.hasPasscode, keybag.lockState != .unlocked else { return false }
-        if source == .terminal, !context.prompt.hasTerminal { return false }
+        guard !wasAsked, protection.control.hasPasscode, protection.lockState != .unlocked else { return false }
+        guard context.prompt.canAsk(source) else { return false }
         wasAsked = true
-        try context.prompt.withPasscode(source, prompt: "Passcode: ") { passcode in
-            try protection.unlock(passcode: passcode)
+        let isAgents = protection.agent != nil
+        let own =
+            isAgents ? try FileProtection.open(home, system: context.system, clock: context.clock) : protection
+        let prompt = isAgents ? "Passcode, for this command only: " : "Passcode: "
+        try context.prompt.withPasscode(source, prompt: prompt) { passcode in
+            try own.unlock(passcode: passcode)
         }
+        protection = own
         showWarnings()
         return true
     }
 
     /// Says what the keybag has to say, once.
     func showWarnings() {
-        for warning in keybag.takeWarnings() { context.console.warning(warning.description) }
+        for warning in protection.embeddedKeybag?.takeWarnings() ?? [] {
+            context.console.warning(warning.description)
+        }
     }
 
     // MARK: The home

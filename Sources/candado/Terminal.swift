@@ -5,12 +5,13 @@ import SecretMemory
 
 /// The controlling terminal, for asking what nobody else may see.
 struct Terminal: ~Copyable {
-    private static let path: FilePath = "/dev/tty"
+    static let path: FilePath = "/dev/tty"
     /// The kernel's line editor cuts a longer line short without a word.
     private static let longestLine = 4095
 
     private let descriptor: Descriptor
     private let system: any SystemCalls
+    private var mode: termios?
 
     /// Nil when this process has no terminal.
     init?(_ system: any SystemCalls) {
@@ -60,6 +61,29 @@ struct Terminal: ~Copyable {
         let system = self.system
         try secret.withUnsafeBytes { bytes throws(SystemError) in try system.writeFully(number, bytes) }
     }
+
+    /// Notes how the terminal is set, for another program that is about to use it, also for a second SIGINT meanwhile.
+    mutating func rememberMode() {
+        var now = termios()
+        guard isOurs, tcgetattr(descriptor.number, &now) == 0 else { return }
+        mode = now
+        Interrupts.restoreOnExit(descriptor.number, now)
+    }
+
+    /// Sets the terminal as it was, where the other program left it otherwise.
+    mutating func restoreMode() {
+        guard var old = mode else { return }
+        Interrupts.forgetTerminal()
+        mode = nil
+        var now = termios()
+        guard isOurs, tcgetattr(descriptor.number, &now) == 0,
+            (now.c_lflag, now.c_iflag, now.c_oflag) != (old.c_lflag, old.c_iflag, old.c_oflag)
+        else { return }
+        tcsetattr(descriptor.number, TCSADRAIN, &old)
+    }
+
+    /// False in the background, where setting the terminal would stop this process.
+    private var isOurs: Bool { tcgetpgrp(descriptor.number) == getpgrp() }
 
     private func readLine() throws -> SecretBytes? {
         guard Interrupts.waitForInput(descriptor.number) else {

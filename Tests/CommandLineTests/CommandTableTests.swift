@@ -144,7 +144,9 @@ struct CommandTableTests {
     func statusesByKind() {
         for command in CommandTable.commands where !command.isHidden && command.name != .audit {
             #expect(command.allStatuses.contains(.damaged) && command.allStatuses.contains(.unsupported))
-            let asks = ![.initialize, .status, .configGet, .configSet, .doctor, .protectionClass].contains(command.name)
+            let asks = ![
+                .initialize, .status, .lock, .agent, .configGet, .configSet, .doctor, .protectionClass,
+            ].contains(command.name)
             #expect(command.allStatuses.contains(.wrongPasscode) == asks, "\(command.name.rawValue)")
         }
     }

@@ -144,10 +144,10 @@ struct ConsoleTests {
     @Test("One newline at the end of a passcode file goes, every other byte counts", arguments: contents)
     func passcodeFile(_ content: Content) throws {
         let path = try scratch.file("p", content.bytes)
-        let prompt = PasscodePrompt(system: LinuxSystemCalls.shared, console: console())
+        let prompt = PasscodePrompt(system: LinuxSystemCalls.shared, console: console(), clock: RealClock())
         guard let expected = content.passcode else {
             #expect {
-                let passcode = try prompt.read(.file(path), prompt: "")
+                let passcode = try prompt.read(.file(path), SecretQuestion(prompt: "", explanation: ""))
                 _ = passcode.count
             } throws: { error in
                 if let error = error as? ProtectionError, case .invalidArgument = error.code { return true }
@@ -155,7 +155,7 @@ struct ConsoleTests {
             }
             return
         }
-        let passcode = try prompt.read(.file(path), prompt: "")
+        let passcode = try prompt.read(.file(path), SecretQuestion(prompt: "", explanation: ""))
         #expect(passcode.count == expected.count)
         let isEqual = passcode.withUnsafeBytes { $0.elementsEqual(expected) }
         #expect(isEqual)
@@ -165,8 +165,8 @@ struct ConsoleTests {
     @Test("A passcode file that others can read is used with a warning", arguments: [0o640, 0o604])
     func readableByOthers(_ permissions: Int) throws {
         let path = try scratch.file("p", [0x61], permissions: permissions)
-        let passcode = try PasscodePrompt(system: LinuxSystemCalls.shared, console: console()).read(
-            .file(path), prompt: "")
+        let passcode = try PasscodePrompt(system: LinuxSystemCalls.shared, console: console(), clock: RealClock()).read(
+            .file(path), SecretQuestion(prompt: "", explanation: ""))
         #expect(passcode.count == 1)
         #expect(scratch.content("err") == "candado: warning: others can read \(path.quoted)\n")
     }
@@ -174,7 +174,7 @@ struct ConsoleTests {
     @Test("A source that is no person gets one try")
     func oneTry() throws {
         let path = try scratch.file("p", [0x61])
-        let prompt = PasscodePrompt(system: LinuxSystemCalls.shared, console: console())
+        let prompt = PasscodePrompt(system: LinuxSystemCalls.shared, console: console(), clock: RealClock())
         var tries = 0
         #expect(throws: ProtectionError.self) {
             try prompt.withPasscode(.file(path), prompt: "") { _ in

@@ -26,6 +26,16 @@ struct AppFixture {
         return try SecretBytes(count: bytes.count) { $0.copyBytes(from: bytes) }
     }
 
+    /// The embedded keybag, which this fixture always has.
+    var keybag: Keybag {
+        get throws {
+            guard let keybag = protection.embeddedKeybag else {
+                throw ProtectionError(.noKeybag, "the keybag is not embedded")
+            }
+            return keybag
+        }
+    }
+
     func unlock() throws { try protection.unlock(passcode: try Self.secret(Self.passcode)) }
     func path(_ name: FilePath) -> FilePath { directory.appending("files").appending(name) }
 }

@@ -69,9 +69,9 @@ import Testing
         var events: [LockEvent] = []
         for await event in first {
             events.append(event)
-            if events.count == 3 { break }
+            if events.count == 4 { break }
         }
-        #expect(events == [.didUnlock, .didLock, .didUnlock])
+        #expect(events == [.didUnlock, .willLock(grace: 0), .didLock, .didUnlock])
         for await event in late {
             #expect(event == .didUnlock)
             break
@@ -114,7 +114,7 @@ import Testing
         try app.unlock()
         try app.protection.write([1], to: app.path("file"))
         #expect(try app.protection.protectionClass(of: app.path("file")) == .complete)
-        #expect(try app.protection.keybag.lock(reason: .idle) == .graceRunning(seconds: 25))
+        #expect(try app.keybag.lock(reason: .idle) == .graceRunning(seconds: 25))
         app.clock.advance(by: 24)
         #expect(try app.protection.contents(of: app.path("file")) == [1])
         app.clock.advance(by: 1)
@@ -126,7 +126,7 @@ import Testing
         let app = try AppFixture()
         try app.unlock()
         let key = try RecoveryKey.generate()
-        try app.protection.keybag.setRecoveryKey(key)
+        try app.keybag.setRecoveryKey(key)
         try app.directory.write([1, 2, 3], to: "files/plain")
         func convert(_ path: FilePath, _ conversion: Conversion) throws -> [ProtectionError.Code?] {
             let results = Mutex<[ProtectionError.Code?]>([])
@@ -152,7 +152,7 @@ import Testing
         #expect(try app.directory.names(in: "home") == before)
         #expect(try convert(app.path("."), .protect(.complete)) == [nil])
         #expect(try app.directory.names(in: "files") == [".candado-recovery", "plain"])
-        #expect(try app.directory.read("files/.candado-recovery") == (try app.protection.keybag.recoveryCapsule()))
+        #expect(try app.directory.read("files/.candado-recovery") == (try app.keybag.recoveryCapsule()))
         // From above, the home is left out and its keybag opens afterwards.
         _ = try convert(app.directory.path, .protect(.complete))
         let again = try FileProtection.open(KeybagHome(directory: home), clock: app.clock)

@@ -11,7 +11,7 @@ import Testing
     /// The file key of a container, as a scan.
     private static func scan(_ app: AppFixture, _ path: FilePath) throws -> MemoryScan {
         let record = try #require(try FileInspection.inspect(path).record)
-        return try app.protection.keybag.unwrap(record).withKey { MemoryScan(for: $0.bytes) }
+        return try app.keybag.unwrap(record).withKey { MemoryScan(for: $0.bytes) }
     }
 
     private static func use(_ handle: ProtectedFile, _ offset: UInt64) throws {
@@ -47,7 +47,7 @@ import Testing
             try Self.use(movedHandle, 0)
             fileKeys.append((.complete, try Self.scan(app, moved)))
 
-            let classKeys: [(KeyClass, MemoryScan)] = try app.protection.keybag.manager.withGuarded(nil) { guarded, _ in
+            let classKeys: [(KeyClass, MemoryScan)] = try app.keybag.manager.withGuarded(nil) { guarded, _ in
                 guarded.table.keys.map { ($0.key.keyClass, MemoryScan(for: $0.value.bytes)) }
             }
             let guarded: [KeyClass] = [.fileComplete, .fileCompleteUnlessOpen]

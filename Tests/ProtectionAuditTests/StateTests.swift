@@ -186,7 +186,7 @@ struct StateRow: Sendable, CustomTestStringConvertible {
         for comparesHeaders in [false, true] {
             var options = Audit.Options()
             options.comparesHeaders = comparesHeaders
-            options.keybag = fixture.own.keybag.keybagIdentifier
+            options.keybag = fixture.own.files.keys.keybagIdentifier
             let run = try AuditRun([fixture.root], options)
             let expected = comparesHeaders ? row.comparing : row.plain
             let file = try #require(run.files(below: fixture.root)[row.name])
@@ -221,7 +221,7 @@ struct StateRow: Sendable, CustomTestStringConvertible {
         #expect(run.summary.violations == 0)
         #expect(
             run.summary.keybags == [
-                fixture.own.keybag.keybagIdentifier: 2, fixture.foreign.keybag.keybagIdentifier: 1,
+                fixture.own.files.keys.keybagIdentifier: 2, fixture.foreign.files.keys.keybagIdentifier: 1,
             ])
     }
 

@@ -54,7 +54,7 @@ import Testing
         try fixture.protected("a/two", .completeUnlessOpen)
         try fixture.protected("a/three", .none, foreign: true)
         var options = Audit.Options()
-        options.keybag = fixture.own.keybag.keybagIdentifier
+        options.keybag = fixture.own.files.keys.keybagIdentifier
         let summary = try AuditRun([fixture.root], options).summary
         let found = try Command.run("find", [fixture.root.description, "-type", "f", "-printf", "%s %b\\n"])
         let sizes = found.outputText.split(separator: "\n").map { $0.split(separator: " ").compactMap { Int64($0) } }

@@ -34,6 +34,7 @@ enum ConfigCommands {
         }
         try settings.set(name, to: value)
         try settings.write(to: home, context.system)
+        Administration.tellAgent(of: home, context)
         return .done
     }
 

@@ -26,7 +26,7 @@ enum ConvertCommands {
         var options = TreeConversion.Options()
         options.recursive = context.invocation.has(.recursive)
         options.crossesFileSystems = context.invocation.has(.crossFileSystems)
-        if case .file(let path) = try PasscodeSource(context.invocation),
+        if let path = try PasscodeSource(context).path,
             let status = try? context.system.status(of: path, in: currentDirectory, followLinks: true)
         {
             // Encrypted under the passcode that it holds, it would lock everybody out.

@@ -3,8 +3,8 @@ import FileProtection
 /// `candado doctor`
 enum DoctorCommand {
     static func run(_ context: CommandContext) throws -> ExitStatus {
-        let session = try Session(context, showsWarnings: false)
-        let keybag = session.keybag
+        let administration = try Administration(context, showsWarnings: false)
+        let keybag = administration.keybag
         var report = DoctorReport()
         if try keybag.repair() {
             report.add("copies", .mended, "a bad copy of the keybag or the device key was made anew from the good one")

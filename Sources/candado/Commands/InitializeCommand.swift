@@ -16,7 +16,7 @@ enum InitializeCommand {
         SecretMemory.hardenProcess()
         var passcode: SecretBytes?
         if !invocation.has(.noPasscode) {
-            passcode = try prompt.readNew(try PasscodeSource(invocation), prompt: "New passcode: ")
+            passcode = try prompt.readNew(try PasscodeSource(context, isNew: true), prompt: "New passcode: ")
         }
         let hasPasscode = passcode != nil
         var recoveryKey: RecoveryKey?

@@ -3,12 +3,12 @@ import FileProtection
 /// `candado passcode set`, `candado passcode remove` and `candado recover`
 enum PasscodeCommands {
     static func set(_ context: CommandContext) throws -> ExitStatus {
-        let session = try Session(context)
-        let keybag = session.keybag
+        let administration = try Administration(context)
+        let keybag = administration.keybag
         let source = try newSource(context)
         if keybag.hasPasscode {
             try context.prompt.withPasscode(
-                try PasscodeSource(context.invocation), prompt: "Present passcode: "
+                try PasscodeSource(context), prompt: "Present passcode: "
             ) { present in
                 // Wrong ones show here, before anybody has thought of a new one.
                 try keybag.unlock(passcode: present)
@@ -18,34 +18,37 @@ enum PasscodeCommands {
         } else {
             try keybag.setPasscode(try context.prompt.readNew(source, prompt: "New passcode: "))
         }
-        session.showWarnings()
+        administration.showWarnings()
+        administration.tellAgent()
         return report("passcode set", keybag, context.console)
     }
 
     static func remove(_ context: CommandContext) throws -> ExitStatus {
-        let session = try Session(context)
-        let keybag = session.keybag
+        let administration = try Administration(context)
+        let keybag = administration.keybag
         guard keybag.hasPasscode else { throw ProtectionError(.noPasscodeSet, "no passcode is set") }
         try context.prompt.withPasscode(
-            try PasscodeSource(context.invocation), prompt: "Present passcode: "
+            try PasscodeSource(context), prompt: "Present passcode: "
         ) { present in
             try keybag.removePasscode(present)
         }
-        session.showWarnings()
+        administration.showWarnings()
+        administration.tellAgent()
         context.console.warning("without a passcode nothing can be locked")
         return report("passcode removed", keybag, context.console)
     }
 
     static func recover(_ context: CommandContext) throws -> ExitStatus {
         if let capsule = context.invocation.value(.capsule)?.path { return try recover(from: capsule, context) }
-        let session = try Session(context)
-        let keybag = session.keybag
+        let administration = try Administration(context)
+        let keybag = administration.keybag
         try withRecoveryKey(context) { key in
             try keybag.unlock(recoveryKey: key)
             try keybag.setPasscode(
                 try context.prompt.readNew(try newSource(context), prompt: "New passcode: "), recoveryKey: key)
         }
-        session.showWarnings()
+        administration.showWarnings()
+        administration.tellAgent()
         return report("passcode set", keybag, context.console)
     }
 
@@ -69,14 +72,19 @@ enum PasscodeCommands {
         _ context: CommandContext, _ body: (borrowing RecoveryKey) throws -> Void
     ) throws {
         let file = context.invocation.value(.recoveryKeyFile)
-        let source: PasscodeSource = file.map { $0.isDash ? .descriptor(0) : .file($0.path) } ?? .terminal
-        try context.prompt.withPasscode(source, prompt: "Recovery key: ") { text in
+        let source: PasscodeSource =
+            file.map { $0.isDash ? .descriptor(0) : .file($0.path) } ?? PasscodeSource(askingBy: context.invocation)
+        try context.prompt.withPasscode(
+            source, prompt: "Recovery key: ",
+            explanation: "Type the recovery key that was shown when the keybag was made."
+        ) { text in
             try body(try RecoveryKey(text: text))
         }
     }
 
     private static func newSource(_ context: CommandContext) throws -> PasscodeSource {
-        try PasscodeSource(context.invocation, file: .newPasscodeFile, descriptor: .newPasscodeDescriptor)
+        try PasscodeSource(
+            context, file: .newPasscodeFile, descriptor: .newPasscodeDescriptor, isNew: true)
     }
 
     private static func report(_ sentence: String, _ keybag: Keybag, _ console: Console) -> ExitStatus {

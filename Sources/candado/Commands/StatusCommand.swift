@@ -4,26 +4,48 @@ import FileProtection
 enum StatusCommand {
     static let withoutRecoveryKey =
         "there is no recovery key: whoever loses this machine's device key loses every protected file"
+    static let unlockedMemory = "the agent's keys may be swapped out: raise the limit of locked memory (ulimit -l)"
 
     static func run(_ context: CommandContext) throws -> ExitStatus {
-        let session = try Session(context)
-        let keybag = session.keybag
-        let report = StatusReport(
-            state: keybag.lockState, keybag: keybag.keybagIdentifier, hasPasscode: keybag.hasPasscode,
-            hasRecoveryKey: keybag.hasRecoveryKey, defaultClass: keybag.defaultClass,
-            available: Set(ProtectionClass.allCases.filter(keybag.canUnwrap)))
+        if context.invocation.has(.follow) {
+            try AgentConnection.requireWanted(context)
+            return try StatusFollower.run(context)
+        }
+        let report: StatusReport
+        let isErased: Bool
+        if let agent = try ofAgent(context) {
+            report = StatusReport(agent)
+            isErased = agent.isErased
+            if !agent.memoryIsLocked { context.console.warning(unlockedMemory) }
+        } else {
+            let keybag = try Administration(context).keybag
+            report = StatusReport(keybag)
+            isErased = keybag.isErased
+        }
         if context.console.isJSON {
             context.console.line(report.json)
         } else {
             for line in report.lines { context.console.line(line) }
         }
-        if keybag.isErased {
+        if isErased {
             context.console.warning("too many wrong passcodes erased the class keys")
             context.console.hint(
                 "with a recovery capsule and the recovery key, 'candado recover --capsule F' makes them anew")
-        } else if !keybag.hasRecoveryKey {
+        } else if !report.hasRecoveryKey {
             context.console.warning(withoutRecoveryKey)
         }
         return .done
+    }
+
+    /// Nil when no agent runs, or none is wanted.
+    private static func ofAgent(_ context: CommandContext) throws -> AgentStatus? {
+        guard !context.invocation.has(.noAgent) else { return nil }
+        let home = try Session.home(context)
+        do throws(ProtectionError) {
+            return try AgentClient.status(at: try home.agentSocket(context.system))
+        } catch {
+            guard AgentConnection.isAbsence(error) else { throw error }
+            return nil
+        }
     }
 }

@@ -12,7 +12,7 @@ enum WriteCommand {
                 "'write' needs the path of a file; '-' is not one", hint: "write './-' for a file of that name")
         }
         // The passcode would be taken out of what is to be written.
-        guard try PasscodeSource(context.invocation) != .descriptor(input) else {
+        guard try PasscodeSource(context) != .descriptor(input) else {
             throw UsageError("stdin cannot be both the passcode and the content")
         }
         try SameFile.refuse(path, input, "stdin", system)

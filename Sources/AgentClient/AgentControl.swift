@@ -1,0 +1,92 @@
+import AgentProtocol
+import LinuxSystem
+import ProtectionModel
+import SecretMemory
+
+/// One request of control, over a connection of its own, so that it waits for no file key and no file key for it.
+struct AgentControl: Sendable {
+    let address: AgentAddress
+    /// The keybag that the agent has to serve, where that is known.
+    var keybag: KeybagIdentifier?
+
+    private static let number = AgentConnection.helloNumber + 1
+
+    private func connection() throws(ProtectionError) -> AgentConnection {
+        let (connection, welcome) = try AgentConnection.open(address, wantsMemory: false)
+        if let keybag, welcome.keybag != keybag {
+            throw ProtectionError(
+                .foreignKeybag(welcome.keybag), "the agent serves another keybag now, \(welcome.keybag)",
+                path: address.socket)
+        }
+        return connection
+    }
+
+    /// Sends what `send` sends and takes one reply. Throws the agent's error when it is one.
+    private func reply(
+        over connection: AgentConnection, milliseconds: Int32,
+        _ send: (AgentConnection) throws(LinkLost) -> Void
+    ) throws(ProtectionError) -> AgentReply {
+        do throws(LinkLost) {
+            try send(connection)
+            let message = try connection.receive(number: Self.number, milliseconds: milliseconds)
+            guard message.descriptors == nil else { throw .unexpected("descriptors that nobody asked for") }
+            if case .failure(let error) = message.reply { throw LinkLost(error) }
+            return message.reply
+        } catch {
+            if error.reason.code == .agentNotReachable { throw error.reason.at(address.socket) }
+            throw error.reason
+        }
+    }
+
+    private func reply(to request: AgentRequest) throws(ProtectionError) -> AgentReply {
+        try reply(over: connection(), milliseconds: address.patience.reply) { (connection) throws(LinkLost) in
+            try connection.send(request, number: Self.number)
+        }
+    }
+
+    private func requireDone(_ reply: AgentReply) throws(ProtectionError) {
+        guard case .done = reply else { throw unexpected }
+    }
+
+    private var unexpected: ProtectionError { address.notReachable("the agent sent another reply than was asked for") }
+
+    func status() throws(ProtectionError) -> AgentStatus {
+        guard case .statusResult(let status) = try reply(to: .status) else { throw unexpected }
+        return status
+    }
+
+    func lock(_ reason: LockReason) throws(ProtectionError) -> LockReport {
+        guard case .lockResult(let report) = try reply(to: .lock(reason)) else { throw unexpected }
+        return report
+    }
+
+    /// Waits as long as it takes: others may stand in line before it.
+    func unlock(_ passcode: borrowing SecretBytes) throws(ProtectionError) {
+        guard passcode.count <= AgentRequest.maximumPasscodeSize else {
+            throw ProtectionError(
+                .invalidArgument,
+                "a passcode has at most \(AgentRequest.maximumPasscodeSize) bytes, this one has \(passcode.count)")
+        }
+        let connection = try connection()
+        let head = AgentRequest.unlock(passcodeSize: passcode.count).packet(number: Self.number)
+        let answer = try passcode.withUnsafeBytes { (secret) throws(ProtectionError) in
+            try reply(over: connection, milliseconds: -1) { (connection) throws(LinkLost) in
+                try connection.send(head) { [$0, secret] }
+            }
+        }
+        try requireDone(answer)
+    }
+
+    func reload() throws(ProtectionError) { try requireDone(reply(to: .reload)) }
+
+    /// Returns once the agent has ended, or does not end.
+    func stop() throws(ProtectionError) {
+        let connection = try connection()
+        try requireDone(
+            reply(over: connection, milliseconds: address.patience.reply) { (connection) throws(LinkLost) in
+                try connection.send(.stop, number: Self.number)
+            })
+        // The kernel ends the connection when the process has ended.
+        while (try? connection.receive(milliseconds: address.patience.hello)) != nil {}
+    }
+}

@@ -1,0 +1,120 @@
+import ProtectionModel
+
+/// What the agent tells of itself.
+public struct AgentStatus: Hashable, Sendable {
+    /// The process at the other end of a connection.
+    public struct Client: Hashable, Sendable {
+        public var process: UInt32
+        /// The path of its executable when it connected, or empty when that could not be read.
+        public var executable: String
+        /// File keys on loan to it.
+        public var loans: UInt32
+
+        public init(process: UInt32, executable: String, loans: UInt32) {
+            self.process = process
+            self.executable = executable
+            self.loans = loans
+        }
+    }
+
+    public var process: UInt32
+    /// The version of the program.
+    public var version: String
+    public var keybag: KeybagIdentifier
+    public var state: LockState
+    /// When the present state began, in seconds since 1970.
+    public var since: Int64
+    /// Why it was last locked; nil when it never was.
+    public var lastLock: LockReason?
+    /// Seconds until a grace period ends, when one runs.
+    public var graceLeft: Double?
+    public var hasPasscode: Bool
+    public var hasRecoveryKey: Bool
+    public var isErased: Bool
+    public var defaultClass: ProtectionClass
+    /// Classes whose files can be opened now.
+    public var available: [ProtectionClass]
+    /// False when memory for keys could not be locked.
+    public var memoryIsLocked: Bool
+    /// Everybody who is connected, this one left out; the first ``maximumClients``.
+    public var clients: [Client]
+    /// How many are connected, this one left out.
+    public var clientCount: UInt32
+
+    /// The most clients that a status names.
+    public static let maximumClients = 48
+
+    public init(
+        process: UInt32, version: String, keybag: KeybagIdentifier, state: LockState, since: Int64,
+        lastLock: LockReason?, graceLeft: Double?, hasPasscode: Bool, hasRecoveryKey: Bool, isErased: Bool,
+        defaultClass: ProtectionClass, available: [ProtectionClass], memoryIsLocked: Bool, clients: [Client],
+        clientCount: UInt32
+    ) {
+        self.process = process
+        self.version = version
+        self.keybag = keybag
+        self.state = state
+        self.since = since
+        self.lastLock = lastLock
+        self.graceLeft = graceLeft
+        self.hasPasscode = hasPasscode
+        self.hasRecoveryKey = hasRecoveryKey
+        self.isErased = isErased
+        self.defaultClass = defaultClass
+        self.available = available
+        self.memoryIsLocked = memoryIsLocked
+        self.clients = clients
+        self.clientCount = clientCount
+    }
+
+    init(_ reader: inout WireReader) throws(MalformedMessage) {
+        process = try reader.number(UInt32.self)
+        version = try reader.text()
+        guard let identifier = KeybagIdentifier(bytes: try reader.take(16)) else {
+            throw MalformedMessage("a keybag has no such identifier")
+        }
+        keybag = identifier
+        state = try reader.oneOf(LockState.allCases, "state")
+        since = try reader.number(Int64.self)
+        lastLock = try reader.flag() ? try reader.oneOf(LockReason.allCases, "reason") : nil
+        graceLeft = try reader.flag() ? try reader.seconds() : nil
+        hasPasscode = try reader.flag()
+        hasRecoveryKey = try reader.flag()
+        isErased = try reader.flag()
+        defaultClass = try reader.protectionClass()
+        available = try reader.list(atMost: ProtectionClass.allCases.count) { (reader) throws(MalformedMessage) in
+            try reader.protectionClass()
+        }
+        memoryIsLocked = try reader.flag()
+        clients = try reader.list(atMost: Self.maximumClients) { (reader) throws(MalformedMessage) in
+            Client(
+                process: try reader.number(UInt32.self), executable: try reader.text(),
+                loans: try reader.number(UInt32.self))
+        }
+        clientCount = try reader.number(UInt32.self)
+    }
+
+    func write(to writer: inout WireWriter) {
+        writer.number(process)
+        writer.text(version)
+        writer.raw(keybag.bytes)
+        writer.oneOf(state, LockState.allCases)
+        writer.number(since)
+        writer.flag(lastLock != nil)
+        if let lastLock { writer.oneOf(lastLock, LockReason.allCases) }
+        writer.flag(graceLeft != nil)
+        if let graceLeft { writer.seconds(graceLeft) }
+        writer.flag(hasPasscode)
+        writer.flag(hasRecoveryKey)
+        writer.flag(isErased)
+        writer.number(defaultClass.rawValue)
+        writer.list(available) { $0.number($1.rawValue) }
+        writer.flag(memoryIsLocked)
+        writer.list(Array(clients.prefix(Self.maximumClients))) { writer, client in
+            writer.number(client.process)
+            writer.text(client.executable)
+            writer.number(client.loans)
+        }
+        writer.number(clientCount)
+    }
+}

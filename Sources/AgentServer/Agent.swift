@@ -1,0 +1,181 @@
+import AgentProtocol
+import Glibc
+import Keybag
+import LinuxSystem
+import ProtectionModel
+
+/// The agent of one home: the one process that holds class keys, and lends file keys to all others of its user.
+/// `docs/agent.md`.
+///
+/// ``open(_:options:log:system:calls:clock:)`` and ``run(whenReady:)`` are called on one thread, which has to live as long
+/// as the process: clients take its end for the agent's. Nothing here is thread-safe, and nothing waits for a client.
+///
+/// 1. `Agent`, `Agent+Connections`, `Agent+Requests`, `Agent+Triggers`: the loop's handlers. `EventLoop` below them.
+/// 2. `LockKeeper`, `WaitingLock`, `LockPublication`: locking and unlocking. `UnlockQueue`, `PasscodeTry`: passcodes.
+/// 3. `ClientTable`, `ClientConnection`, `ClientLoans`, `LoanBudget`: clients and what they borrow.
+/// 4. `AgentListener`, `PacketBuffer`, `AgentLog`: the edges.
+public final class Agent {
+    /// What the program decides.
+    public struct Options: Sendable {
+        /// The version of the program, for `status`.
+        public var version: String
+        /// Sockets that wait for clients already, given by a service manager. The agent owns them.
+        public var listeningSockets: [Int32] = []
+        /// Whether SIGTERM, SIGINT and SIGHUP are the agent's. They are blocked in the calling thread then.
+        public var handlesSignals = false
+        /// Whether logind is listened to: the screen lock, sleep, the end of the session.
+        public var watchesLogind = false
+        /// The most connections; nil for what the limit of descriptors leaves.
+        public var clientLimit: Int?
+
+        public init(version: String) { self.version = version }
+    }
+
+    /// Whether this process is the agent.
+    public enum Opening {
+        case agent(Agent)
+        /// Another process is, and can be talked to; 0 when its number cannot be told.
+        case running(process: Int32)
+    }
+
+    let keybag: Keybag
+    let options: Options
+    let log: AgentLog
+    let system: any SystemCalls
+    let calls: any InterprocessCalls
+    let clock: any SystemClock
+    let loop: EventLoop
+    let listener: AgentListener
+    let packets: PacketBuffer
+    let clients = ClientTable()
+    let publication: LockPublication
+    let unlocks: UnlockQueue
+    let keeper: LockKeeper
+    var settings: Settings
+    /// When a file key was asked for last, or an unlock succeeded, in seconds since boot.
+    var lastRequest: Double
+    /// When to look whether anything was used since.
+    var nextIdleCheck: Double?
+    /// Where the loop watches the listening sockets.
+    var listenerTokens: [EventLoop.Token] = []
+    var isListening = false
+    var isEnding = false
+    let clientLimit: Int
+    var hasWarnedOfMemory = false
+    var logind: LogindTrigger?
+
+    /// Makes sure of the directory of the agent's socket, which may hold its log too.
+    ///
+    /// Throws `noKeybag`, and `system` when it cannot be made, or is a link, another user's or open to others.
+    public static func prepareDirectory(
+        of home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared
+    ) throws(ProtectionError) {
+        _ = try AgentListener.openDirectory(try home.agentDirectory(system), system)
+    }
+
+    /// Opens the keybag of a home and takes the place of its agent, unless another process has it.
+    ///
+    /// Throws like `Keybag.open` and `Settings.read`, `system` when the socket's directory cannot be used, and
+    /// `secretMemory`.
+    public static func open(
+        _ home: KeybagHome, options: Options, log: AgentLog, system: any SystemCalls = LinuxSystemCalls.shared,
+        calls: any InterprocessCalls = LinuxInterprocessCalls.shared, clock: any SystemClock = RealClock()
+    ) throws(ProtectionError) -> Opening {
+        switch try AgentListener.claim(try home.agentDirectory(system), system: system, calls: calls) {
+        case .running(let process): return .running(process: process)
+        case .claimed(let listener):
+            return .agent(try Agent(home, listener, options, log, system, calls, clock))
+        }
+    }
+
+    private init(
+        _ home: KeybagHome, _ listener: AgentListener, _ options: Options, _ log: AgentLog, _ system: any SystemCalls,
+        _ calls: any InterprocessCalls, _ clock: any SystemClock
+    ) throws(ProtectionError) {
+        self.listener = listener
+        self.options = options
+        self.log = log
+        self.system = system
+        self.calls = calls
+        self.clock = clock
+        settings = try Settings.read(from: home, system)
+        keybag = try Keybag.open(home, system: system, clock: clock)
+        keybag.settings = Keybag.Settings(settings)
+        packets = try PacketBuffer(system: system, calls: calls)
+        let sentence = "the agent cannot be set up"
+        loop = try translatingErrors(sentence) { () throws(SystemError) in
+            try EventLoop(system: system, calls: calls)
+        }
+        publication = try translatingErrors(sentence) { [keybag] () throws(SystemError) in
+            try LockPublication(keybag: keybag, system: system, calls: calls, clock: clock)
+        }
+        unlocks = try translatingErrors(sentence) { [keybag, loop] () throws(SystemError) in
+            try UnlockQueue(keybag: keybag, loop: loop.waker, system: system, calls: calls)
+        }
+        keeper = LockKeeper(
+            keybag: keybag, publication: publication, clients: clients, unlocks: unlocks, system: system, clock: clock,
+            log: log)
+        clientLimit = options.clientLimit ?? max(16, min(16_384, ProcessLimits.descriptorLimit - 64))
+        lastRequest = clock.secondsSinceBoot
+        keeper.announce = { [unowned self] event in announce(event) }
+    }
+
+    // MARK: The loop
+
+    /// Serves clients until it is asked to end. `whenReady` is called when they can connect, `whenEnding` when they cannot
+    /// any more.
+    ///
+    /// Throws when the system refuses what the loop cannot do without.
+    public func run(whenReady: () -> Void = {}, whenEnding: () -> Void = {}) throws(ProtectionError) {
+        let sentence = "the agent cannot run"
+        try translatingErrors(sentence) { () throws(SystemError) in try watchAll() }
+        try listener.listen(given: options.listeningSockets)
+        try translatingErrors(sentence) { () throws(SystemError) in
+            try startListening()
+            try listener.isReady()
+        }
+        log.info("the agent of keybag \(keybag.keybagIdentifier) runs as process \(getpid())")
+        for warning in keybag.takeWarnings() { log.warning(warning.description) }
+        watchLogind()
+        whenReady()
+        defer {
+            whenEnding()
+            end()
+        }
+        try translatingErrors(sentence) { () throws(SystemError) in
+            while !isEnding {
+                try loop.setTime(nextTime)
+                try loop.turn(milliseconds: keeper.isWaiting ? 1 : -1)
+                keeper.synchronize()
+                keeper.settle()
+            }
+        }
+    }
+
+    private func watchAll() throws(SystemError) {
+        try publication.hold()
+        try loop.onWake { [unowned self] in takeUnlockAnswers() }
+        try loop.onTime { [unowned self] in timeHasCome() }
+        if options.handlesSignals { try watchSignals() }
+    }
+
+    /// Ends everything: whoever waits is told, and nothing of classes A and B stays anywhere.
+    private func end() {
+        unlocks.end()
+        takeUnlockAnswers()
+        keeper.settleAll()
+        publication.end()
+        stopListening()
+        listener.close()
+        for connection in Array(clients.all) { end(connection, nil, keepsLasting: true) }
+        log.info("the agent has ended")
+        listener.giveUp()
+    }
+
+    // MARK: Events
+
+    /// Tells all who want to hear.
+    func announce(_ event: AgentEvent) {
+        for connection in clients.all.filter(\.isSubscriber) { send(.event(event), to: connection, number: 0) }
+    }
+}

@@ -1,0 +1,59 @@
+import AgentProtocol
+import LinuxSystem
+import ProtectionModel
+
+/// Everybody who is connected.
+final class ClientTable {
+    private var connections: [ClientConnection.Number: ClientConnection] = [:]
+    private var nextNumber: ClientConnection.Number = 1
+    /// Those that had not said hello when they came, oldest first; some have done so since, or are gone.
+    private var newcomers: [ClientConnection.Number] = []
+    private var firstNewcomer = 0
+
+    let budget = LoanBudget()
+
+    var count: Int { connections.count }
+    var all: some Sequence<ClientConnection> { connections.values }
+
+    subscript(_ number: ClientConnection.Number) -> ClientConnection? { connections[number] }
+
+    /// The number of the next one to be added.
+    var newNumber: ClientConnection.Number { nextNumber }
+
+    func add(_ connection: ClientConnection) {
+        nextNumber = max(nextNumber, connection.number) + 1
+        connections[connection.number] = connection
+        newcomers.append(connection.number)
+        if firstNewcomer > 1024, firstNewcomer * 2 > newcomers.count {
+            newcomers.removeFirst(firstNewcomer)
+            firstNewcomer = 0
+        }
+    }
+
+    func remove(_ connection: ClientConnection) { connections[connection.number] = nil }
+
+    /// The one that has been connected longest without a word.
+    var oldestSilent: ClientConnection? {
+        while firstNewcomer < newcomers.count {
+            if let connection = connections[newcomers[firstNewcomer]], !connection.hasSaidHello { return connection }
+            firstNewcomer += 1
+        }
+        return nil
+    }
+
+    /// False when memory for some key on loan could not be locked.
+    var isMemoryLocked: Bool { connections.values.allSatisfy { $0.loans.isMemoryLocked } }
+
+    /// How many loans of a kind each process has, in the order in which they connected.
+    func loans(of kind: LoanSlab.Kind) -> [LockReport.OpenFiles] {
+        var found: [Int32: LockReport.OpenFiles] = [:]
+        for connection in connections.values {
+            let count = connection.loans.count(of: kind)
+            guard count > 0 else { continue }
+            let empty = LockReport.OpenFiles(
+                process: UInt32(bitPattern: connection.process), executable: connection.executableText, count: 0)
+            found[connection.process, default: empty].count += UInt32(count)
+        }
+        return found.values.sorted { $0.process < $1.process }
+    }
+}

@@ -1,0 +1,40 @@
+import Glibc
+
+/// What /proc tells of a process. Numbers are used again: by the time of the answer the process may be another one,
+/// unless the caller holds a descriptor of it.
+public enum ProcessFacts {
+    /// The path of the program that a process runs (`/proc/N/exe`); nil where it cannot be read: the process is gone, or
+    /// another user's, or not dumpable. " (deleted)" stands behind it when the file has been removed or replaced since.
+    /// For people and logs: whoever runs the process chose it. Thread-safe.
+    public static func executable(of process: Int32) -> FilePath? {
+        withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
+            guard let text = buffer.bindMemory(to: CChar.self).baseAddress else { return nil }
+            let count = repeatedWhileInterrupted { readlink("/proc/\(process)/exe", text, buffer.count) }
+            guard count > 0 else { return nil }
+            return FilePath(bytes: Array(buffer.prefix(count)))
+        }
+    }
+
+    /// Whether a process is stopped, by a signal or by a debugger. False when it is gone. Thread-safe.
+    public static func isStopped(_ process: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
+        guard let path = FilePath("/proc/\(process)/stat") else { return false }
+        var bytes = [UInt8](repeating: 0, count: 1024)
+        do {
+            let file = try system.openFile(path, [.read])
+            let result = bytes.withUnsafeMutableBytes { buffer in
+                Result { () throws(SystemError) in try system.read(file.number, into: buffer) }
+            }
+            return isStopped(status: bytes.prefix(try result.get()))
+        } catch {
+            guard error.errorNumber == ENOENT || error.errorNumber == ESRCH else { throw error }
+            return false
+        }
+    }
+
+    /// The state is the word behind the program's name, which is in parentheses and may hold any byte, parentheses too.
+    static func isStopped(status: ArraySlice<UInt8>) -> Bool {
+        guard let end = status.lastIndex(of: UInt8(ascii: ")")) else { return false }
+        let state = status[(end + 1)...].first { $0 != UInt8(ascii: " ") }
+        return state == UInt8(ascii: "T") || state == UInt8(ascii: "t")
+    }
+}

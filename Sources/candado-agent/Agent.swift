@@ -1,5 +1,0 @@
-/// The process.
-@main
-enum Agent {
-    static func main() {}
-}

@@ -1,0 +1,86 @@
+import FileProtection
+import Glibc
+
+/// Starts the agent of a home, so that it lives on when this command ends.
+struct AgentStarter {
+    /// The name of the program. It lies beside this one, or in `PATH`.
+    static let programName: FilePath = "candado-agent"
+    /// Where the program tells that it is ready.
+    private static let readyDescriptor: Int32 = 3
+    /// The most bytes of what it tells.
+    private static let mostBytes = 4096
+
+    private let context: CommandContext
+    private let socket: FilePath
+
+    init(_ context: CommandContext, socket: FilePath) {
+        self.context = context
+        self.socket = socket
+    }
+
+    /// Starts it and returns once it answers on its socket; another one that was faster will do. Returns its number.
+    ///
+    /// Throws `agentNotReachable` with what it said, or that its program is not there.
+    func start() throws -> Int32 {
+        let system = context.system
+        let program = try findProgram()
+        var arguments: [[UInt8]] = [Array("--ready-fd".utf8), Array(String(Self.readyDescriptor).utf8)]
+        arguments += [Array("--log".utf8), socket.parent.appending(AgentSocket.logName).bytes]
+        if let home = context.invocation.value(.home) {
+            arguments += [Array("--home".utf8), WorkingDirectory().absolute(home.path).bytes]
+        }
+        let nowhere = try system.openFile("/dev/null", [.read, .write])
+        // A pair of sockets does what a pipe does, and is close-on-exec on both ends from the start.
+        let (mine, its) = try LinuxInterprocessCalls.shared.socketPair()
+        let ready = Descriptor(mine, system)
+        let given = Descriptor(its, system)
+        let process = try ChildProcess.start(
+            program, arguments: arguments, input: nowhere.number, output: nowhere.number, errors: nowhere.number,
+            given: [ChildProcess.GivenDescriptor(source: given.number, target: Self.readyDescriptor)])
+        try given.close()
+        let words = try answer(ready.number).split(separator: " ", maxSplits: 1).map(String.init)
+        switch words.first {
+        case "ready": return process
+        case "running": return words.last.flatMap { Int32($0) } ?? 0
+        case "error":
+            throw ProtectionError(.agentNotReachable, "the agent could not start: \(words.last ?? "")")
+        default:
+            throw ProtectionError(
+                .agentNotReachable, "the agent ended before it was ready; what it wrote is in its log",
+                path: socket.parent.appending(AgentSocket.logName))
+        }
+    }
+
+    /// What the agent says before it closes its end: one line, or nothing when it died.
+    private func answer(_ descriptor: Int32) throws -> String {
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: Self.mostBytes)
+        while text.count < Self.mostBytes {
+            guard Interrupts.waitForInput(descriptor) else { throw ProtectionError(.cancelled, "interrupted") }
+            let count = try buffer.withUnsafeMutableBytes { try context.system.read(descriptor, into: $0) }
+            if count == 0 { break }
+            text += buffer[..<count]
+            if text.last == UInt8(ascii: "\n") { break }
+        }
+        return String(decoding: text.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+
+    /// The program beside this one, so that a build is tried with its own agent; else the first one in `PATH`.
+    func findProgram() throws -> FilePath {
+        var places: [FilePath] = []
+        if let own = ProcessFacts.executable(of: getpid()) { places.append(own.parent) }
+        if let path = getenv("PATH") {
+            places += String(cString: path).split(separator: ":").compactMap { FilePath(String($0)) }
+        }
+        for place in places where place.isAbsolute {
+            let program = place.appending(Self.programName)
+            if let status = try? context.system.status(of: program, in: currentDirectory, followLinks: true),
+                status.kind == .regular, status.permissions & 0o111 != 0
+            {
+                return program
+            }
+        }
+        throw ProtectionError(
+            .agentNotReachable, "the program 'candado-agent' is neither beside this one nor in PATH")
+    }
+}

@@ -1,0 +1,52 @@
+import FileProtection
+
+/// `candado unlock`
+enum UnlockCommand {
+    static func run(_ context: CommandContext) throws -> ExitStatus {
+        try AgentConnection.requireWanted(context)
+        SecretMemory.hardenProcess()
+        let home = try Session.home(context)
+        // Nobody is asked for the passcode of a keybag that is not there.
+        _ = try Keybag.claimedIdentifier(in: home, context.system)
+        let socket = try home.agentSocket(context.system)
+        let source = try PasscodeSource(context)
+        var status = try statusOfStarted(socket, context)
+        let mustTry = !source.isPerson
+        if status.state != .unlocked || (mustTry && status.hasPasscode) || status.graceLeft != nil {
+            try context.prompt.withPasscode(source, prompt: "Passcode: ") { passcode in
+                try AgentClient.unlock(at: socket, passcode: passcode)
+            }
+            status = try AgentClient.status(at: socket)
+        }
+        guard status.state == .unlocked else {
+            throw ProtectionError(.cancelled, "unlocked, and locked again meanwhile")
+        }
+        report(status, context.console)
+        return .done
+    }
+
+    /// The agent's word, after starting it where that is needed.
+    private static func statusOfStarted(_ socket: FilePath, _ context: CommandContext) throws -> AgentStatus {
+        do throws(ProtectionError) {
+            return try AgentClient.status(at: socket)
+        } catch {
+            guard AgentConnection.isAbsence(error) else { throw error }
+        }
+        _ = try AgentStarter(context, socket: socket).start()
+        return try AgentClient.status(at: socket)
+    }
+
+    private static func report(_ status: AgentStatus, _ console: Console) {
+        if console.isJSON {
+            console.line(
+                JSON.document([
+                    .init("state", .string(status.state.rawValue)), .init("keybag", .string(status.keybag.description)),
+                    .init("agent", .object([.init("pid", .integer(Int64(status.process)))])),
+                ]))
+        } else if !console.isQuiet {
+            console.line("unlocked")
+        }
+        if !status.hasPasscode { console.warning("no passcode is set, so nothing can be locked") }
+        if !status.memoryIsLocked { console.warning(StatusCommand.unlockedMemory) }
+    }
+}
