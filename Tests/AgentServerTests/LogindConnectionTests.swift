@@ -1,3 +1,4 @@
+import Glibc
 import LinuxSystem
 import ProtectionModel
 import TestSupport
@@ -115,6 +116,16 @@ private let another = LogindFixture.ours + 1
         #expect(log.count == 1)
         #expect(
             log.first?.hasPrefix("no automatic lock by screen-lock, sleep: the system bus cannot be reached") == true)
+    }
+
+    @Test func theBusIsTheOneThatTheEnvironmentNames() async {
+        await #expect(processExitsWith: .success) {
+            let fixture = try LogindFixture()
+            let logind = try fixture.start(["session 1 \(LogindFixture.ours)"])
+            try fixture.watchAsTheAgent([.screenLock, .sleep], user: LogindFixture.ours)
+            try fixture.until("sleep is held back") { fixture.watcher.holdsSleepDelay }
+            guard try fixture.signalsBeforeLock(of: "1", logind) == [] else { exit(2) }
+        }
     }
 
     @Test func whereNothingIsWantedNothingIsOpened() {
