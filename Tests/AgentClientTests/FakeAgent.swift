@@ -98,7 +98,8 @@ final class FakeAgent: @unchecked Sendable {
     func stop() {
         guard !shared.isStopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
         let calls = LinuxInterprocessCalls.shared
-        if let waking = try? calls.connect(to: socket) { try? LinuxSystemCalls.shared.close(waking) }
+        // Wakes the thread that waits for connections.
+        calls.shutDown(shared.listener)
         thread.join()
         try? LinuxSystemCalls.shared.close(shared.listener)
         let threads = shared.connections.withLock { connections in
