@@ -53,8 +53,8 @@ final class FakeKeyAgent: @unchecked Sendable {
     private let death = Signal()
     private var holder: BackgroundThread?
     private var agent: FakeAgent?
-    var socket: FilePath { agent?.socket ?? "." }
-    var directory: TemporaryDirectory? { agent?.directory }
+    let directory: TemporaryDirectory
+    var socket: FilePath { directory.appending(AgentSocket.name) }
 
     init(in directory: TemporaryDirectory? = nil, keybag: [UInt8] = Array(0..<16)) throws {
         let made = try LinuxInterprocessCalls.shared.makeSharedMemory(
@@ -63,6 +63,7 @@ final class FakeKeyAgent: @unchecked Sendable {
         page = LockPage(creatingIn: made.mapping)
         guard let identifier = KeybagIdentifier(bytes: keybag) else { throw MalformedTest() }
         self.keybag = identifier
+        self.directory = try directory ?? TemporaryDirectory(.memory)
         publish()
         let held = Signal()
         holder = BackgroundThread { [page, death] in
@@ -71,10 +72,9 @@ final class FakeKeyAgent: @unchecked Sendable {
             death.wait()
         }
         held.wait()
-        agent = try FakeAgent(in: directory) { [weak self] connection in
+        agent = try FakeAgent(in: self.directory) { [self] connection in
             let loans = try Loans()
             while let (number, request, _) = try connection.next() {
-                guard let self else { return }
                 try self.answer(request, number, connection, loans)
             }
         }
@@ -82,18 +82,16 @@ final class FakeKeyAgent: @unchecked Sendable {
 
     struct MalformedTest: Error {}
 
-    deinit {
-        die()
-        try? LinuxSystemCalls.shared.close(pageDescriptor)
-    }
+    deinit { try? LinuxSystemCalls.shared.close(pageDescriptor) }
 
     // MARK: What a test does
 
-    /// As by a kill: no slot is cleared.
+    /// As by a kill: no slot is cleared. Every test does this to the agents that it made.
     func die() {
         death.send()
         holder?.join()
         agent?.stop()
+        agent = nil
     }
 
     /// Dies for its clients' lock pages alone: their connections stay.
