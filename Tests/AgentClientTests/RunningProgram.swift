@@ -49,6 +49,11 @@ final class RunningProgram: @unchecked Sendable {
         }
     }
 
+    /// True when it has written something that was not taken, or has ended.
+    var hasSomethingToSay: Bool {
+        (try? LinuxInterprocessCalls.shared.waitUntilReadable(socket, milliseconds: 0)) != false
+    }
+
     func expect(_ expected: String) throws {
         let found = try line()
         guard found == expected else { throw Failure(description: found) }
