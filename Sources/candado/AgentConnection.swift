@@ -5,7 +5,7 @@ enum AgentConnection {
     /// True for the errors that mean that no agent runs, and nothing worse.
     static func isAbsence(_ error: ProtectionError) -> Bool {
         guard case .agentNotReachable = error.code, let cause = error.cause as? SystemError else { return false }
-        return cause.call == "connect" && absent.contains(cause.errorNumber)
+        return absent.contains(cause.errorNumber)
     }
 
     private static let absent: Set<Int32> = [

@@ -5,10 +5,13 @@ enum Hints {
     /// Sentences of advice for an error, most useful first. None where there is nothing useful to say.
     static func advice(for code: ProtectionError.Code) -> [String] {
         switch code {
-        case .locked(nil): ["give the passcode by --passcode-file, --passcode-fd or a terminal"]
+        case .locked(nil): ["'candado unlock' unlocks for all; --passcode-file, --passcode-fd or a terminal for one command"]
         case .locked(let protectionClass?):
             [
-                "class \(protectionClass.name) needs an unlock: give the passcode by --passcode-file, --passcode-fd or a terminal"
+                """
+                class \(protectionClass.name) needs an unlock: 'candado unlock' for all; --passcode-file, --passcode-fd or a \
+                terminal for this command
+                """
             ]
         case .wrongPasscode: ["try again, or set a new passcode with 'candado recover' and the recovery key"]
         case .tooManyTries(let seconds):

@@ -138,8 +138,16 @@ struct PinentryDialog: ~Copyable {
             if Interrupts.isRequested { throw ProtectionError(.cancelled, "interrupted") }
             throw PinentryReader.failure("does not answer")
         }
-        guard try reader.fill(from: child.descriptor, system) else {
-            throw PinentryReader.failure("ended before it was done")
+        // An error of the socket is an end too: what was sent was not read.
+        guard try readOnce() else { throw PinentryReader.failure("ended before it was done") }
+    }
+
+    private mutating func readOnce() throws -> Bool {
+        do throws(SystemError) {
+            return try reader.fill(from: child.descriptor, system)
+        } catch {
+            guard error.errorNumber == ECONNRESET else { throw error }
+            return false
         }
     }
 

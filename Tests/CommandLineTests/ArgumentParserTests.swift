@@ -83,7 +83,7 @@ struct ArgumentParserTests {
         (["satus"], "unknown command 'satus'", "did you mean 'status'?"),
         (["unprot"], "unknown command 'unprot'", "did you mean 'unprotect'?"),
         (["qqqqqq"], "unknown command 'qqqqqq'", "run 'candado --help'"),
-        (["lock"], "'lock' is not in this build", nil),
+        (["mount"], "'mount' is not in this build", nil),
         (["config"], "'config' needs another word: 'get' or 'set'", "run 'candado config --help'"),
         (["config", "gte"], "'config' has no command 'gte'", "did you mean 'config get'?"),
         (["protect", "--recurse", "x"], "unknown option '--recurse'", "did you mean '--recursive'?"),

@@ -69,9 +69,9 @@ import Testing
         var events: [LockEvent] = []
         for await event in first {
             events.append(event)
-            if events.count == 3 { break }
+            if events.count == 4 { break }
         }
-        #expect(events == [.didUnlock, .didLock, .didUnlock])
+        #expect(events == [.didUnlock, .willLock(grace: 0), .didLock, .didUnlock])
         for await event in late {
             #expect(event == .didUnlock)
             break

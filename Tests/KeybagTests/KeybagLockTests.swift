@@ -98,10 +98,10 @@ import Testing
         fixture.clock.advance(by: 10)
         keybag.tick()
         let expected: [LockEvent] = [
-            .didLock, .didUnlock, .willLock(grace: 10), .didUnlock, .willLock(grace: 10), .didLock,
+            .willLock(grace: 0), .didLock, .didUnlock, .willLock(grace: 10), .didUnlock, .willLock(grace: 10), .didLock,
         ]
-        #expect(await collect(first, 6) == expected)
-        #expect(await collect(second, 6) == expected)
+        #expect(await collect(first, 7) == expected)
+        #expect(await collect(second, 7) == expected)
         #expect(await collect(late, 4) == Array(expected.suffix(4)))
     }
 
@@ -113,7 +113,7 @@ import Testing
             stream = keybag.lockEvents()
             _ = try keybag.lock(reason: .command)
         }
-        #expect(await collect(stream, 100) == [.didLock])
+        #expect(await collect(stream, 100) == [.willLock(grace: 0), .didLock])
     }
 
     // MARK: A lock during an unlock (LK-10)

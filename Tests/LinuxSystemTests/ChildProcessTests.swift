@@ -112,6 +112,20 @@ import Testing
         }
     }
 
+    @Test func aProcessGoesOnAsAnotherProgramOrSaysWhyNot() throws {
+        let child = ForkedChild {
+            let missing = ChildProcess.replaceThisProcess(by: "/missing", arguments: [])
+            let cut = ChildProcess.replaceThisProcess(by: "/bin/sh", arguments: [[0]])
+            guard missing.errorNumber == ENOENT, cut.errorNumber == EINVAL else { return false }
+            throw ChildProcess.replaceThisProcess(
+                by: "/bin/sh",
+                arguments: script("[ \"$1\" = 'a b' ] && exit 33") + [
+                    Array("sh".utf8), Array("a b".utf8),
+                ])
+        }
+        #expect(try child.end() == .returned(status: 33))
+    }
+
     @Test func whatCannotStartIsToldAtOnce() throws {
         let directory = try TemporaryDirectory()
         try directory.write([1], to: "file")

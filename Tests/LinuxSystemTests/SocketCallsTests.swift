@@ -129,6 +129,9 @@ import Testing
         let result = FirstError()
         WorkerThreads.run(2) { [calls] index in
             result.note {
+                // Whoever fails lets the other go.
+                var isDone = false
+                defer { if !isDone { calls.shutDown(pair.near) } }
                 for number in 0..<count {
                     let bytes = [UInt8(truncatingIfNeeded: number)]
                     if index == 0 {
@@ -138,6 +141,7 @@ import Testing
                         if got != bytes { throw Unexpected() }
                     }
                 }
+                isDone = true
             }
         }
         #expect(result.isEmpty)

@@ -2,6 +2,7 @@
 //
 // candado-test-client hold SOCKET FILE...          opens the files; for each line on standard input reads all of them and
 //                                                  answers with a word each: "read" or the error
+// candado-test-client show SOCKET FILE...          the same, but answers with a line for each file: its name and its content
 // candado-test-client loop SOCKET INDEX A B C D    reads in a tight loop, by the rules of LoopPage on descriptor 3
 // candado-test-client spin SOCKET A                reads in a tight loop, and counts what it read on descriptor 3
 
@@ -107,6 +108,16 @@ func run(_ arguments: [String]) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
         say("ready")
         while hear() != nil { say(handles.map { word($0, buffer) }.joined(separator: " ")) }
+    case "show":
+        let handles = try paths.map { try files.open($0, for: .reading) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+        while hear() != nil {
+            for (path, handle) in zip(paths, handles) {
+                let count = try content(handle, buffer)
+                let text = count.map { String(decoding: buffer[..<$0], as: UTF8.self) } ?? "locked"
+                say("\(path): \(text.split(separator: "\n").joined(separator: " "))")
+            }
+        }
     case "loop":
         guard paths.count == 5, let index = Int(arguments[3]) else { throw Usage() }
         try loop(files, try LoopPage(descriptor: 3), index: index, Array(paths.dropFirst()))
