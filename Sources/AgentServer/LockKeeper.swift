@@ -154,8 +154,14 @@ final class LockKeeper {
 
     /// Publishes what the keybag did by itself: a grace period that ended, an erasure.
     func synchronize() {
-        guard publication.state == .unlocked, keybag.lockState != .unlocked else { return }
-        discard(graceReason)
+        let present = keybag.lockState
+        guard present != .unlocked, present != publication.state else { return }
+        if publication.state == .unlocked {
+            discard(graceReason)
+        } else {
+            // An unlock that was taken back left the keys that the first unlock brings.
+            publication.begin(present)
+        }
     }
 
     /// Somebody says that the keybag was changed.

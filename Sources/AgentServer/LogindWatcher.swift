@@ -29,7 +29,8 @@ public final class LogindWatcher {
 
     /// Seconds after which to try again, when there is no bus or it went away.
     public static let retryInterval: Double = 30
-    /// Seconds that logind has to say whose session was locked. After that it is taken for ours.
+    /// Seconds that logind has to say whose session was locked, and which sessions count. After that a locked session is
+    /// taken for ours.
     static let ownerQuestionLimit: Double = 2
     /// How many pieces of work ``process()`` does before it lets the loop see to others.
     static let stepLimit = 256
@@ -145,7 +146,7 @@ public final class LogindWatcher {
         guard isConnected else { return }
         if let userState {
             userState.flush()
-            if wants.contains(.sessionEnd), userState.isWithoutSession, sessions.userRemoved() {
+            if wants.contains(.sessionEnd), userState.isWithoutSession, sessions.allEnded() {
                 untold.append(.sessionEnded)
             }
         }
@@ -217,7 +218,6 @@ public final class LogindWatcher {
         owner = name
         strangers = []
         sleepDelay.reset()
-        sessions.forgetQuestion()
         guard name != nil else { return log("logind went away") }
         if wants.contains(.sleep) { takeSleepDelay() }
         if wants.contains(.sessionEnd) { askForSessions() }
@@ -237,7 +237,7 @@ public final class LogindWatcher {
         case (Self.session, "Lock"): askWhoseSession(message.path)
         case (Self.properties, "PropertiesChanged"): takeChange(message)
         case (Self.manager, "PrepareForSleep"): takeSleep(message)
-        case (Self.manager, "SessionNew"): askForSessions()
+        case (Self.manager, "SessionNew"): takeNewSession(message)
         case (Self.manager, "SessionRemoved"):
             if let session = message.readString(), sessions.removed(session) { untold.append(.sessionEnded) }
         case (Self.manager, "UserRemoved"):

@@ -69,7 +69,7 @@ final class LogindFixture {
         try watch(wants, userState: userState, questionLimit: questionLimit)
         try until("the watcher knows logind") { watcher.owner != nil }
         if wants.contains(.sleep) { try until("sleep is held back") { watcher.holdsSleepDelay } }
-        if wants.contains(.sessionEnd) { try until("the sessions are known") { watcher.sessions.known != nil } }
+        if wants.contains(.sessionEnd) { try until("the sessions are known") { watcher.sessions.isSettled } }
         return logind
     }
 

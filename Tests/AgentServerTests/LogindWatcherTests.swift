@@ -183,6 +183,52 @@ private let another = LogindFixture.ours + 1
         #expect(try fixture.signalsBeforeLock(of: "1", logind) == [.sessionEnded])
     }
 
+    /// Jobs, the user's service manager, and what is left of a session after the logout.
+    @Test func whereNobodyIsLoggedInThereIsNoSession() throws {
+        let fixture = try LogindFixture()
+        let logind = try fixture.watchLogind([
+            "session 1 \(ours)", "session 2 \(ours) manager", "session 3 \(ours) background",
+            "session 4 \(ours) user closing", "session 5 \(ours) user-light online",
+        ])
+        #expect(fixture.watcher.sessions.known == ["1", "5"])
+        try logind.tell("new 6 \(ours) background")
+        try logind.tell("removed 6")
+        try logind.tell("removed 5")
+        #expect(try fixture.signalsBeforeLock(of: "1", logind) == [])
+        try logind.tell("removed 1")
+        try fixture.until("it is told") { fixture.signals.last == .sessionEnded }
+    }
+
+    @Test func aSessionThatCannotBeDescribedCountsOnlyWhenTheListHasIt() throws {
+        let fixture = try LogindFixture()
+        let logind = try fixture.watchLogind(["session 1 \(ours)", "refusing 1", "refusing 2"])
+        #expect(fixture.watcher.sessions.known == ["1"])
+        try logind.tell("new 2 \(ours)")
+        try fixture.until("it is asked") { logind.count(of: "described 2") == 1 && fixture.watcher.sessions.isSettled }
+        try logind.tell("removed 1")
+        try fixture.until("it is told") { fixture.signals == [.sessionEnded] }
+    }
+
+    @Test func theNextSessionKeepsTheUserThereThoughItIsNotDescribedYet() throws {
+        let fixture = try LogindFixture()
+        let logind = try fixture.watchLogind(["session 1 \(ours)"])
+        try logind.tell("hold")
+        try logind.tell("new 2 \(ours)")
+        try logind.tell("removed 1")
+        try fixture.until("it is seen") { fixture.watcher.sessions.known == [] }
+        #expect(fixture.watcher.sessions.open == ["2"])
+        try logind.tell("resume")
+        try fixture.until("it is known") { fixture.watcher.sessions.known == ["2"] }
+        #expect(try fixture.signalsBeforeLock(of: "2", logind) == [])
+    }
+
+    @Test func aUserWhoLingersWithoutASessionLosesNone() throws {
+        let fixture = try LogindFixture()
+        let userState = LogindUserState(descriptor: fixture.bus.socket, name: { "lingering" }, flush: {})
+        let logind = try fixture.watchLogind(["session 1 \(another)"], userState: userState)
+        #expect(try fixture.signalsBeforeLock(of: "9", logind) == [])
+    }
+
     /// After a logout whose processes go on, logind says so in its file only.
     @Test func aSessionThatIsClosingHasEnded() throws {
         let fixture = try LogindFixture()
@@ -197,15 +243,9 @@ private let another = LogindFixture.ours + 1
         try calls.tell("written")
         try fixture.until("it is told") { !fixture.signals.isEmpty }
         #expect(fixture.signals == [.sessionEnded])
-        // It is in the list for as long as its processes are, which does not bring it back.
-        try logind.tell("new 2 \(another)")
-        try fixture.until("it is listed") { logind.count(of: "listed") == 2 && !fixture.watcher.sessions.isAsking }
-        #expect(fixture.watcher.sessions.known == [])
-
         state.name = "online"
         try logind.tell("new 3 \(ours)")
-        try fixture.until("it is known") { fixture.watcher.sessions.known == ["1", "3"] }
-        try logind.tell("removed 3")
+        try fixture.until("it is known") { fixture.watcher.sessions.known == ["3"] }
         state.name = "lingering"
         try calls.tell("written")
         try fixture.until("it is told") { fixture.signals.count == 2 }
