@@ -62,11 +62,12 @@ import Testing
         try place.enter(.beforeFirstUnlock)
         let commands = [
             ["read", name], ["write", name], ["write", "--class", "none", name], ["unprotect", name],
-            ["set-class", "none", name],
+            ["set-class", "none", name], ["set-class", "--rekey", "none", name],
         ]
         for command in commands {
-            let result = try candado.run(candado.words(command))
-            #expect(result.status == 10 && result.output.isEmpty, "\(command): \(result.status)")
+            let step = CommandOperator.Step(words: candado.words(command))
+            let result = try candado.run(step.words)
+            #expect(result.status == 10 && result.outputText == step.refusal, "\(command): \(result.status)")
         }
         #expect(try Snapshot(path) == before)
         try place.unlock()
@@ -86,6 +87,6 @@ private struct Snapshot: Equatable {
         let opened = try system.openFile(path, [.read])
         identity = FileIdentity(try system.status(opened.number))
         record = try system.attribute(KeyRecord.attributeName, of: opened.number)
-        bytes = try SafeFile.read(path, in: currentDirectory, maximumSize: 1 << 20, ownerOnly: false, system)
+        bytes = try SafeFile.read(path, in: currentDirectory, maximumSize: 1 << 30, ownerOnly: false, system)
     }
 }

@@ -70,7 +70,7 @@ final class StateMatrixStage {
     }
 
     private func rawContent(_ path: FilePath) throws -> [UInt8] {
-        try SafeFile.read(path, in: currentDirectory, maximumSize: 1 << 20, ownerOnly: false, system)
+        try SafeFile.read(path, in: currentDirectory, maximumSize: 1 << 30, ownerOnly: false, system)
     }
 
     // MARK: What has come of it
