@@ -51,8 +51,17 @@ final class AgentConnection: @unchecked Sendable {
         do {
             return (connection, try connection.sayHello(wantsMemory: wantsMemory))
         } catch {
-            throw error.reason.at(address.socket)
+            throw (connection.lastWords ?? error.reason).at(address.socket)
         }
+    }
+
+    /// What the agent gave as its reason before it ended the connection: it may refuse before it has heard anything, and
+    /// then its words lie behind the error.
+    private var lastWords: ProtectionError? {
+        guard let message = try? receiveIfThere(), message.number == 0, case .failure(let error) = message.reply else {
+            return nil
+        }
+        return error
     }
 
     private func sayHello(wantsMemory: Bool) throws(LinkLost) -> Welcome {

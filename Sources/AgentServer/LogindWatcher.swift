@@ -124,7 +124,8 @@ public final class LogindWatcher {
 
     // MARK: For the loop
 
-    /// The connection's descriptor, or -1 when it is gone. May change in ``process()``.
+    /// The connection's descriptor, or -1 when it is gone: then the former number is closed already. May change in
+    /// ``process()``.
     public var descriptor: Int32 { isConnected ? bus.descriptor : -1 }
 
     /// What to wait for on ``descriptor``.

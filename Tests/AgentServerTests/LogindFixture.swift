@@ -60,7 +60,16 @@ final class LogindFixture {
             questionLimit: questionLimit, log: { record.log.append($0) }, onSignal: { record.signals.append($0) })
     }
 
-    /// The same with a logind that has these sessions, until the watcher knows it.
+    /// Opens it as the agent does, on the bus that the environment names: for a process of its own.
+    func watchAsTheAgent(_ wants: Set<LogindWatcher.Trigger>, user: UInt32) throws {
+        let record = record
+        setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1)
+        watcher = LogindWatcher.open(
+            user: user, wants: wants, log: { record.log.append($0) }, onSignal: { record.signals.append($0) })
+        guard watcher != nil else { throw LogindPeer.Failure(description: "no watcher: \(log)") }
+    }
+
+    /// ``watch(_:userState:questionLimit:)`` with a logind that has these sessions, until the watcher knows it.
     func watchLogind(
         _ commands: [String], _ wants: Set<LogindWatcher.Trigger> = Set(LogindWatcher.Trigger.allCases),
         userState: LogindUserState? = nil, questionLimit: Double = 60

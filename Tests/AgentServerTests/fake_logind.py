@@ -12,7 +12,7 @@ a line:
     removed ID                  SessionRemoved
     user-removed USER           UserRemoved
     silent ID | refusing ID     questions about this session are not answered, or with an error
-    hold | resume               no question about any session is answered for the time being
+    hold | resume               no Inhibit and no question about a session is answered for the time being
     lock ID                     Lock
     hint ID true|false          PropertiesChanged with LockedHint
     sleep true|false            PrepareForSleep
@@ -230,7 +230,9 @@ class Logind:
     def answer(self, serial, fields, values):
         back = [(5, "u", serial), (6, "s", fields[7])]
         member = fields[3]
-        if member == "ListSessions" and fields[2] == LOGIN + ".Manager" and not self.refuses_list:
+        if self.is_holding and member == "Inhibit":
+            self.held.append((serial, fields, values))
+        elif member == "ListSessions" and fields[2] == LOGIN + ".Manager" and not self.refuses_list:
             rows = [(id_, user, "name", "", SESSION + id_) for id_, user in ((id_, what[0]) for id_, what in self.sessions.items())]
             self.tell("listed")
             self.bus.send(RETURN, back, "a(susso)", [rows])
