@@ -109,12 +109,16 @@ import TestSupport
         var random = DeterministicRandom(seed: 3)
         for round in 0..<400 {
             let client = try fixture.connect(wantsMemory: false)
-            var bytes = (0..<Int.random(in: 1...300, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            var bytes = (0..<Int.random(in: 1...300, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
             // Half of it with a head that passes, so that the bodies are looked at.
             if round % 2 == 0, bytes.count >= 16 {
                 let kind = UInt8.random(in: 2...7, using: &random)
                 bytes.replaceSubrange(
-                    0..<16, with: AgentFrame(.init(rawValue: kind) ?? .status, number: 9).packet(Array(bytes[16...])).prefix(16))
+                    0..<16,
+                    with: AgentFrame(.init(rawValue: kind) ?? .status, number: 9).packet(Array(bytes[16...])).prefix(16)
+                )
             }
             // What is a request by chance is none that this one waits for.
             if (try? bytes.withUnsafeBytes({ try AgentRequest.decode($0) })) != nil { continue }
