@@ -215,18 +215,18 @@ extension Agent {
     }
 
     private func status(for asking: ClientConnection) -> AgentStatus {
-        let others = clients.all.filter { $0.number != asking.number }.sorted { $0.number < $1.number }
+        let named = clients.oldest(AgentStatus.maximumClients, except: asking.number)
         return AgentStatus(
             process: UInt32(bitPattern: getpid()), version: options.version, keybag: keybag.keybagIdentifier,
             state: publication.state, since: publication.since, lastLock: publication.lastLock,
             graceLeft: keeper.graceLeft, hasPasscode: keybag.hasPasscode, hasRecoveryKey: keybag.hasRecoveryKey,
             isErased: keybag.isErased, defaultClass: keybag.defaultClass, available: publication.available,
             memoryIsLocked: isMemoryLocked,
-            clients: others.prefix(AgentStatus.maximumClients).map {
+            clients: named.map {
                 AgentStatus.Client(
                     process: UInt32(bitPattern: $0.process), executable: $0.executableText,
                     loans: UInt32($0.loans.count))
             },
-            clientCount: UInt32(others.count))
+            clientCount: UInt32(clients.count - 1))
     }
 }

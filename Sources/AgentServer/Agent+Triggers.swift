@@ -69,7 +69,9 @@ extension Agent {
         guard options.watchesLogind else { return }
         let trigger =
             logind
-            ?? LogindTrigger(loop: loop, clock: clock, log: log) { [unowned self] signal in take(signal) }
+            ?? LogindTrigger(loop: loop, address: options.busAddress, clock: clock, log: log) { [unowned self] signal in
+                take(signal)
+            }
         logind = trigger
         var wants: Set<LogindWatcher.Trigger> = []
         if settings.locksOnScreenLock { wants.insert(.screenLock) }

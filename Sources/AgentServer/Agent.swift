@@ -25,6 +25,8 @@ public final class Agent {
         public var handlesSignals = false
         /// Whether logind is listened to: the screen lock, sleep, the end of the session.
         public var watchesLogind = false
+        /// The address of the bus on which logind is; nil for the system's.
+        var busAddress: String?
         /// The most connections; nil for what the limit of descriptors leaves.
         public var clientLimit: Int?
 
