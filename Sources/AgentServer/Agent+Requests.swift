@@ -15,6 +15,8 @@ extension Agent {
         }
         guard connection.hasSaidHello else { return end(connection, "it did not say hello first") }
         keeper.synchronize()
+        // It may have been left with an event that it had no room for.
+        guard clients[connection.number] != nil else { return }
         switch request {
         case .hello: break
         case .makeFileKeys(let protectionClass, let flags, let count, let releases):

@@ -61,6 +61,9 @@ public final class Agent {
     /// Where the loop watches the listening sockets.
     var listenerTokens: [EventLoop.Token] = []
     var isListening = false
+    /// When to listen again, in seconds since boot, after connections could not be taken.
+    var nextListening: Double?
+    var hasWarnedOfRoom = false
     var isEnding = false
     let clientLimit: Int
     var hasWarnedOfMemory = false
@@ -72,6 +75,7 @@ public final class Agent {
     public static func prepareDirectory(
         of home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) {
+        _ = try Keybag.claimedIdentifier(in: home, system)
         _ = try AgentListener.openDirectory(try home.agentDirectory(system), system)
     }
 
@@ -83,6 +87,8 @@ public final class Agent {
         _ home: KeybagHome, options: Options, log: AgentLog, system: any SystemCalls = LinuxSystemCalls.shared,
         calls: any InterprocessCalls = LinuxInterprocessCalls.shared, clock: any SystemClock = RealClock()
     ) throws(ProtectionError) -> Opening {
+        // Nothing is made where there is no keybag.
+        _ = try Keybag.claimedIdentifier(in: home, system)
         switch try AgentListener.claim(try home.agentDirectory(system), system: system, calls: calls) {
         case .running(let process): return .running(process: process)
         case .claimed(let listener):
@@ -163,6 +169,7 @@ public final class Agent {
 
     /// Ends everything: whoever waits is told, and nothing of classes A and B stays anywhere.
     private func end() {
+        isEnding = true
         unlocks.end()
         takeUnlockAnswers()
         keeper.settleAll()
