@@ -59,13 +59,16 @@ struct AgentControl: Sendable {
         return status
     }
 
+    /// Throws `busy` for a thread that is using a file key, as the lock would wait for it; so do unlocking and stopping.
     func lock(_ reason: LockReason) throws(ProtectionError) -> LockReport {
+        try KeyUse.requireNone()
         guard case .lockResult(let report) = try reply(to: .lock(reason)) else { throw unexpected }
         return report
     }
 
     /// Waits as long as it takes: others may stand in line before it.
     func unlock(_ passcode: borrowing SecretBytes) throws(ProtectionError) {
+        try KeyUse.requireNone()
         guard passcode.count <= AgentRequest.maximumPasscodeSize else {
             throw ProtectionError(
                 .invalidArgument,
@@ -85,6 +88,7 @@ struct AgentControl: Sendable {
 
     /// Returns once the agent has ended, or does not end.
     func stop() throws(ProtectionError) {
+        try KeyUse.requireNone()
         let (connection, welcome) = try welcomedConnection()
         let agent = processDescriptor(of: connection, welcome.process)
         try requireDone(

@@ -17,11 +17,14 @@ final class AgentHome {
     let socket: FilePath
     private(set) var agent: RunningProgram?
 
-    init() throws {
+    /// With ``passcode``, unless another is given.
+    convenience init() throws { try self.init(passcode: try Self.secret(Self.passcode)) }
+
+    init(passcode: consuming SecretBytes) throws {
         directory = try TemporaryDirectory(.memory)
         home = KeybagHome(directory: directory.path.appending("home"))
         _ = try Keybag.create(
-            in: home, passcode: try Self.secret(Self.passcode), recoveryKey: nil,
+            in: home, passcode: passcode, recoveryKey: nil,
             cost: .explicit(Scrypt.Cost(logN: 1, r: 1, p: 1)))
         socket = try home.agentSocket()
         try startAgent()

@@ -211,6 +211,7 @@ extension ProtectionClass {
             try file.lease.withKey { _ in
                 #expect(code { try client.lock(reason: .command) } == .busy)
                 #expect(code { try client.stop() } == .busy)
+                #expect(code { try AgentClient.lock(at: agent.socket, reason: .idle) } == .busy)
                 let passcode = try SecretBytes.random(count: 4)
                 #expect(code { try client.unlock(passcode: passcode) } == .busy)
                 // Borrowing is no waiting for a lock.

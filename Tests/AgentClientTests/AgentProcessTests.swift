@@ -103,6 +103,24 @@ import Testing
         #expect(try home.agent?.wait() == .returned(status: 0))
     }
 
+    @Test func thePasscodeGoesToTheAgentAndStaysNowhereElse() async {
+        await #expect(processExitsWith: .success) {
+            // Memory of the other kind cannot be read.
+            SecretMemory.configure(allowSecretMemoryDescriptor: false)
+            var passcode = try SecretBytes.random(count: 48)
+            passcode.withUnsafeMutableBytes { bytes in for index in bytes.indices { bytes[index] |= 1 } }
+            let home = try AgentHome(passcode: try passcode.copy())
+            let client = try home.connect()
+            let scan = MemoryScan(for: passcode)
+            #expect(try scan.copies() == 1)
+            try client.unlock(passcode: passcode)
+            #expect(client.lockState == .unlocked)
+            #expect(try client.lock(reason: .command) == .locked)
+            try AgentClient.unlock(at: home.socket, passcode: passcode)
+            #expect(try scan.copies() == 1)
+        }
+    }
+
     @Test func anotherKeybagsAgentIsNotTaken() throws {
         let home = try AgentHome()
         let other = try AgentHome()

@@ -113,7 +113,7 @@ import Testing
         let home = try AgentHome()
         try home.unlock()
         let own = try home.connect()
-        let path = try home.makeFile(ProtectedFileSystem(keys: own), .complete, size: 20_000)
+        let path = try home.makeFile(ProtectedFileSystem(keys: own), .complete, size: 60_000)
         let scan = try own.unwrap(try home.record(of: path)).withKey { ProcessMemoryScan(for: $0.bytes) }
         let shared = try SharedLoopPage()
         let page = shared.page
@@ -126,7 +126,7 @@ import Testing
             // It reads again, and then goes on for a random while.
             let count = page.seen(by: 0)
             try Self.await("the client does not read", [client]) { page.seen(by: 0) != count }
-            for _ in 0..<Int.random(in: 0..<2000, using: &random) { _ = page.phase }
+            for _ in 0..<Int.random(in: 0..<60_000, using: &random) { _ = page.phase }
             try client.stop()
             if round < 3 {
                 let found = try scan.places(in: client.process)
