@@ -5,8 +5,12 @@ import ProtectionModel
 
 /// Connections: taken, refused, ended.
 extension Agent {
+    /// Seconds until an agent that cannot take connections looks again.
+    static let listeningPause = 1.0
+
     func startListening() throws(SystemError) {
         guard !isListening else { return }
+        nextListening = nil
         for socket in listener.sockets {
             listenerTokens.append(try loop.watch(socket, .readable) { [unowned self] _ in accept(from: socket) })
         }
@@ -27,6 +31,7 @@ extension Agent {
             return
         }
         guard let accepted else { return }
+        hasWarnedOfRoom = false
         let socket = Descriptor(accepted, system)
         let peer: PeerCredentials
         do throws(SystemError) { peer = try calls.peer(of: socket.number) } catch {
@@ -90,15 +95,13 @@ extension Agent {
     }
 
     /// The process, or the system, has no descriptor left: somebody who has not said a word goes, else newcomers wait
-    /// until a connection ends.
+    /// until a connection ends, or for a moment, since the end that it takes may be somebody else's.
     private func makeRoom(after error: SystemError) {
-        if ErrorNumber.outOfDescriptors.contains(error.errorNumber) {
-            if evictSilent() { return }
-            log.warning("no more connections can be taken until one ends: \(error)")
-            stopListening()
-        } else {
-            log.warning("a connection could not be taken: \(error)")
-        }
+        if ErrorNumber.outOfDescriptors.contains(error.errorNumber), evictSilent() { return }
+        stopListening()
+        nextListening = clock.secondsSinceBoot + Self.listeningPause
+        if !hasWarnedOfRoom { log.warning("no more connections can be taken for now: \(error)") }
+        hasWarnedOfRoom = true
     }
 
     private func evictSilent() -> Bool {
@@ -120,7 +123,10 @@ extension Agent {
         } else {
             log.info("connection \(connection.number) has ended")
         }
-        guard !isListening, !isEnding else { return }
+        if !isEnding { listenAgain() }
+    }
+
+    func listenAgain() {
         do throws(SystemError) { try startListening() } catch {
             log.error("connections cannot be waited for: \(error)")
         }

@@ -15,6 +15,8 @@ extension Agent {
         }
         guard connection.hasSaidHello else { return end(connection, "it did not say hello first") }
         keeper.synchronize()
+        // It may have been left with an event that it had no room for.
+        guard clients[connection.number] != nil else { return }
         switch request {
         case .hello: break
         case .makeFileKeys(let protectionClass, let flags, let count, let releases):
@@ -215,18 +217,18 @@ extension Agent {
     }
 
     private func status(for asking: ClientConnection) -> AgentStatus {
-        let others = clients.all.filter { $0.number != asking.number }.sorted { $0.number < $1.number }
+        let named = clients.oldest(AgentStatus.maximumClients, except: asking.number)
         return AgentStatus(
             process: UInt32(bitPattern: getpid()), version: options.version, keybag: keybag.keybagIdentifier,
             state: publication.state, since: publication.since, lastLock: publication.lastLock,
             graceLeft: keeper.graceLeft, hasPasscode: keybag.hasPasscode, hasRecoveryKey: keybag.hasRecoveryKey,
             isErased: keybag.isErased, defaultClass: keybag.defaultClass, available: publication.available,
             memoryIsLocked: isMemoryLocked,
-            clients: others.prefix(AgentStatus.maximumClients).map {
+            clients: named.map {
                 AgentStatus.Client(
                     process: UInt32(bitPattern: $0.process), executable: $0.executableText,
                     loans: UInt32($0.loans.count))
             },
-            clientCount: UInt32(others.count))
+            clientCount: UInt32(clients.count - 1))
     }
 }

@@ -10,7 +10,7 @@ extension Agent {
 
     /// When the loop has to look again, in seconds since boot.
     var nextTime: Double? {
-        [keeper.nextDeadline ?? nextIdleTime, logind?.deadline].compactMap { $0 }.min()
+        [keeper.nextDeadline ?? nextIdleTime, logind?.deadline, nextListening].compactMap { $0 }.min()
     }
 
     /// Idleness counts while unlocked, and not beside a grace period.
@@ -45,6 +45,7 @@ extension Agent {
     func timeHasCome() {
         keeper.tick()
         logind?.timeHasCome()
+        if let nextListening, clock.secondsSinceBoot >= nextListening { listenAgain() }
         guard let check = nextIdleCheck, clock.secondsSinceBoot >= check else { return }
         nextIdleCheck = nil
         guard keeper.nextDeadline == nil, let time = nextIdleTime, clock.secondsSinceBoot >= time else { return }
@@ -69,7 +70,9 @@ extension Agent {
         guard options.watchesLogind else { return }
         let trigger =
             logind
-            ?? LogindTrigger(loop: loop, clock: clock, log: log) { [unowned self] signal in take(signal) }
+            ?? LogindTrigger(loop: loop, address: options.busAddress, clock: clock, log: log) { [unowned self] signal in
+                take(signal)
+            }
         logind = trigger
         var wants: Set<LogindWatcher.Trigger> = []
         if settings.locksOnScreenLock { wants.insert(.screenLock) }

@@ -25,6 +25,8 @@ public final class Agent {
         public var handlesSignals = false
         /// Whether logind is listened to: the screen lock, sleep, the end of the session.
         public var watchesLogind = false
+        /// The address of the bus on which logind is; nil for the system's.
+        var busAddress: String?
         /// The most connections; nil for what the limit of descriptors leaves.
         public var clientLimit: Int?
 
@@ -59,6 +61,9 @@ public final class Agent {
     /// Where the loop watches the listening sockets.
     var listenerTokens: [EventLoop.Token] = []
     var isListening = false
+    /// When to listen again, in seconds since boot, after connections could not be taken.
+    var nextListening: Double?
+    var hasWarnedOfRoom = false
     var isEnding = false
     let clientLimit: Int
     var hasWarnedOfMemory = false
@@ -70,6 +75,7 @@ public final class Agent {
     public static func prepareDirectory(
         of home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) {
+        _ = try Keybag.claimedIdentifier(in: home, system)
         _ = try AgentListener.openDirectory(try home.agentDirectory(system), system)
     }
 
@@ -81,6 +87,8 @@ public final class Agent {
         _ home: KeybagHome, options: Options, log: AgentLog, system: any SystemCalls = LinuxSystemCalls.shared,
         calls: any InterprocessCalls = LinuxInterprocessCalls.shared, clock: any SystemClock = RealClock()
     ) throws(ProtectionError) -> Opening {
+        // Nothing is made where there is no keybag.
+        _ = try Keybag.claimedIdentifier(in: home, system)
         switch try AgentListener.claim(try home.agentDirectory(system), system: system, calls: calls) {
         case .running(let process): return .running(process: process)
         case .claimed(let listener):
@@ -161,6 +169,7 @@ public final class Agent {
 
     /// Ends everything: whoever waits is told, and nothing of classes A and B stays anywhere.
     private func end() {
+        isEnding = true
         unlocks.end()
         takeUnlockAnswers()
         keeper.settleAll()

@@ -22,7 +22,8 @@ final class ClientLoans {
     private var slabs: [Slab] = []
     private var freeSlots: [UInt32] = []
     private var nextSerial: UInt64 = 1
-    private var counts: [LoanSlab.Kind: Int] = [:]
+    /// Loans by the number of their kind.
+    private var counts = [Int](repeating: 0, count: 4)
     private var usageMapping: SharedMapping?
     /// What the client was not told of yet: the usage page, and slabs.
     private var unsentUsage: Int32?
@@ -39,11 +40,16 @@ final class ClientLoans {
     }
 
     /// File keys on loan.
-    var count: Int { counts.values.reduce(0, +) }
-    func count(of kind: LoanSlab.Kind) -> Int { counts[kind] ?? 0 }
+    private(set) var count = 0
+    func count(of kind: LoanSlab.Kind) -> Int { counts[Int(kind.rawValue)] }
 
     /// What the client is doing with its keys; nil before the first loan.
     var usage: UsagePage? { usageMapping.map { UsagePage($0) } }
+
+    private func change(_ kind: LoanSlab.Kind, by difference: Int) {
+        counts[Int(kind.rawValue)] += difference
+        count += difference
+    }
 
     // MARK: Lending
 
@@ -62,7 +68,7 @@ final class ClientLoans {
         if let place = place(Int(slot)) {
             key.bytes.withUnsafeBytes { place.memory.put($0, in: place.slot, kind, serial: serial) }
         }
-        counts[kind, default: 0] += 1
+        change(kind, by: 1)
         return LoanName(slot: slot, serial: serial)
     }
 
@@ -113,7 +119,7 @@ final class ClientLoans {
 
     private func clear(_ place: (memory: LoanSlab, slot: Int), _ kind: LoanSlab.Kind, number: UInt32) {
         place.memory.clear(place.slot)
-        counts[kind, default: 0] -= 1
+        change(kind, by: -1)
         budget.give(1)
         freeSlots.append(number)
     }
@@ -141,8 +147,8 @@ final class ClientLoans {
                     key.bytes.withUnsafeBytes({ slab.memory.holds($0, in: slot) })
                 else { continue }
                 slab.memory.guardLoan(in: slot, serial: state.serial)
-                counts[state.kind, default: 0] -= 1
-                counts[.guarded, default: 0] += 1
+                change(state.kind, by: -1)
+                change(.guarded, by: 1)
                 hits += 1
             }
         }
@@ -158,7 +164,8 @@ final class ClientLoans {
     func end(keepsLasting: Bool) {
         clear(keepsLasting ? [.guarded, .whileAgentLives] : [.guarded, .whileAgentLives, .lasting])
         budget.give(count)
-        counts = [:]
+        counts = [0, 0, 0, 0]
+        count = 0
         freeSlots = []
         for slab in slabs { calls.unmap(slab.mapping) }
         slabs = []

@@ -32,6 +32,11 @@ final class ClientTable {
 
     func remove(_ connection: ClientConnection) { connections[connection.number] = nil }
 
+    /// Some connections in the order in which they came.
+    func oldest(_ limit: Int, except: ClientConnection.Number) -> [ClientConnection] {
+        connections.keys.filter { $0 != except }.sorted().prefix(limit).compactMap { connections[$0] }
+    }
+
     /// The one that has been connected longest without a word.
     var oldestSilent: ClientConnection? {
         while firstNewcomer < newcomers.count {

@@ -83,7 +83,7 @@ final class LockKeeper {
         let own = "process \(getpid())"
         let others = holders.filter { $0 != own }
         var lock = WaitingLock(
-            reason: reason, holders: others, leftovers: WaitingLock.leftovers(of: clients),
+            holders: others, leftovers: WaitingLock.leftovers(of: clients),
             answer: { [clients, log] outcome in
                 if case .incomplete(let holders) = outcome {
                     log.warning("locked here, but not everywhere: \(holders.joined(separator: "; "))")

@@ -5,6 +5,7 @@ import ProtectionModel
 /// Joins the watcher of logind with the agent's loop. Where there is no bus, the agent does without.
 final class LogindTrigger {
     private let loop: EventLoop
+    private let address: String?
     private let clock: any SystemClock
     private let log: AgentLog
     private let onSignal: (LogindWatcher.Signal) -> Void
@@ -18,9 +19,11 @@ final class LogindTrigger {
     private var hasTried = false
 
     init(
-        loop: EventLoop, clock: any SystemClock, log: AgentLog, onSignal: @escaping (LogindWatcher.Signal) -> Void
+        loop: EventLoop, address: String?, clock: any SystemClock, log: AgentLog,
+        onSignal: @escaping (LogindWatcher.Signal) -> Void
     ) {
         self.loop = loop
+        self.address = address
         self.clock = clock
         self.log = log
         self.onSignal = onSignal
@@ -59,14 +62,25 @@ final class LogindTrigger {
     }
 
     private func open(isRetry: Bool) {
-        watcher = LogindWatcher.open(
-            user: geteuid(), wants: wants, isRetry: isRetry, log: { [log] in log.warning($0) }, onSignal: onSignal)
+        watcher = newWatcher(isRetry: isRetry)
         guard let watcher else { return }
         nextTry = nil
         if let descriptor = watcher.sessionDescriptor {
             sessionToken = watched(descriptor, .readable)
         }
         process()
+    }
+
+    private func newWatcher(isRetry: Bool) -> LogindWatcher? {
+        let say: (String) -> Void = { [log] in log.warning($0) }
+        guard let address else {
+            return LogindWatcher.open(user: geteuid(), wants: wants, isRetry: isRetry, log: say, onSignal: onSignal)
+        }
+        return LogindWatcher.open(wants: wants, isRetry: isRetry, log: say) { () throws(ProtectionError) in
+            try LogindWatcher(
+                user: geteuid(), wants: wants, address: address, userState: nil, clock: clock, log: say,
+                onSignal: onSignal)
+        }
     }
 
     private func process() {

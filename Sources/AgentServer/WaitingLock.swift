@@ -30,7 +30,6 @@ struct WaitingLock {
         let count: Count
     }
 
-    let reason: LockReason
     /// Others who hold keys of the keybag.
     let holders: [String]
     let began = EventLoop.nanoseconds

@@ -81,8 +81,9 @@ import TestSupport
 
     @Test func withoutDescriptorsASilentConnectionGoesAndElseNewcomersWait() throws {
         let fixture = try AgentFixture()
-        let calls = TestCalls()
-        let agent = try Self.start(fixture, calls)
+        let clock = TestClock()
+        let calls = TestCalls(clock: clock)
+        let agent = try fixture.start(calls: calls, clock: clock)
         let witness = try fixture.connect(wantsMemory: false)
         var speaking: RawClient? = try fixture.connect(wantsMemory: false)
         let silent = try RawClient(fixture.socket)
@@ -90,15 +91,39 @@ import TestSupport
         calls.rules.withLock { $0.acceptError = 24 }
         let waiting = try RawClient(fixture.socket)
         #expect(try silent.isHungUp())
-        // It does not ask in vain: the listener is left alone until something ends.
+        // It does not ask in vain: the listener is left alone until something ends, or for a second.
         #expect(eventually { calls.failedAccepts >= 2 })
         for _ in 0..<100 { _ = try witness.status() }
         #expect(calls.failedAccepts == 2)
+        calls.advance(by: 1)
+        #expect(eventually { calls.failedAccepts >= 3 })
+        for _ in 0..<100 { _ = try witness.status() }
+        #expect(calls.failedAccepts == 3)
         calls.rules.withLock { $0.acceptError = nil }
         let number = try waiting.send(.hello(lowestVersion: 1, highestVersion: 1, wantsMemory: false))
         #expect(try witness.status().clientCount == 1)
         _ = try speaking?.status()
         speaking = nil
+        guard case .welcome = try waiting.reply(to: number) else { throw RawClient.Silence() }
+        try agent.stop()
+        #expect(fixture.log.split(separator: "\n").filter { $0.contains("no more connections") }.count == 1)
+    }
+
+    @Test func anAgentWithoutConnectionsLooksAgain() throws {
+        let fixture = try AgentFixture()
+        let clock = TestClock()
+        let calls = TestCalls(clock: clock)
+        let agent = try fixture.start(calls: calls, clock: clock)
+        calls.rules.withLock { $0.acceptError = 23 }
+        let waiting = try RawClient(fixture.socket)
+        #expect(eventually { calls.failedAccepts == 1 })
+        calls.rules.withLock { $0.acceptError = nil }
+        let number = try waiting.send(.hello(lowestVersion: 1, highestVersion: 1, wantsMemory: false))
+        let isAnswered = try eventually {
+            calls.advance(by: 1)
+            return try calls.base.waitUntilReadable(waiting.socket, milliseconds: 0)
+        }
+        #expect(isAnswered)
         guard case .welcome = try waiting.reply(to: number) else { throw RawClient.Silence() }
         try agent.stop()
     }

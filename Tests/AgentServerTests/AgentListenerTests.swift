@@ -185,7 +185,10 @@ import TestSupport
         let error = #expect(throws: ProtectionError.self) {
             _ = try Agent.open(home, options: Agent.Options(version: "test"), log: AgentLog())
         }
-        #expect(error?.code == .noKeybag || error?.code == .system(ErrorNumber.noEntry))
-        #expect(try directory.names() == [])
+        #expect(error?.code == .noKeybag)
+        #expect(throws: ProtectionError.self) { try Agent.prepareDirectory(of: home) }
+        try directory.makeDirectory("home")
+        #expect(throws: ProtectionError.self) { try Agent.prepareDirectory(of: home) }
+        #expect(try directory.names(in: "home") == [])
     }
 }

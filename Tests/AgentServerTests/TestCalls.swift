@@ -9,6 +9,8 @@ final class TestCalls: InterprocessCalls {
         var acceptError: Int32?
         /// The user that every peer seems to be.
         var user: UInt32?
+        /// The process that every peer seems to be.
+        var process: Int32?
         /// Whether memory can be locked.
         var canLockMemory = true
         /// Whether shared memory can be had.
@@ -74,7 +76,9 @@ final class TestCalls: InterprocessCalls {
 
     func peer(of socket: Int32) throws(SystemError) -> PeerCredentials {
         var peer = try base.peer(of: socket)
-        if let user = rules.withLock({ $0.user }) { peer.user = user }
+        let rules = rules.withLock { $0 }
+        peer.user = rules.user ?? peer.user
+        peer.process = rules.process ?? peer.process
         return peer
     }
 
