@@ -139,6 +139,8 @@ final class LogindBus {
         sd_bus_slot_set_destroy_callback(slot) { box in
             if let box { Unmanaged<Box>.fromOpaque(box).release() }
         }
+        // The connection holds the slot from now on, and we do not.
         sd_bus_slot_set_floating(slot, 1)
+        sd_bus_slot_unref(slot)
     }
 }

@@ -202,8 +202,7 @@ public final class LogindWatcher {
     }
 
     private func takeFirstOwner(_ answer: LogindMessage) {
-        // A change that was told meanwhile is newer.
-        guard ownerChanges == 0 else { return }
+        // The bus answers in order: a change that is told after this is newer.
         if answer.errorName == "org.freedesktop.DBus.Error.NameHasNoOwner" {
             log("logind does not run, no automatic lock by \(Self.names(of: wants)) until it does")
         } else if answer.errorName != nil {

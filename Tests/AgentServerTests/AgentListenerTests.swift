@@ -165,7 +165,9 @@ import TestSupport
         try stranger.send(.stop)
         let calls = TestCalls()
         calls.rules.withLock { $0.user = geteuid() + 1 }
-        let agent = try fixture.start(options: options, calls: calls)
+        let agent = try fixture.start(options: options, system: calls.system, calls: calls)
+        // It has hung up when nothing but the lock page is left.
+        #expect(eventually { fixture.log.contains("refused") && calls.holdings.descriptors.count == 1 })
         let message = try stranger.receive()
         guard case .failure = message.reply else { throw RawClient.Unexpected(reply: message.reply) }
         #expect(message.descriptors.isEmpty)

@@ -128,6 +128,38 @@ private let another = LogindFixture.ours + 1
         }
     }
 
+    /// Whether they were called or not.
+    @Test func handlersAreReleased() throws {
+        final class Captured {}
+        let fixture = try LogindFixture()
+        let logind = try fixture.watchLogind(["session 1 \(ours)", "hold"], [.screenLock])
+        let session = "/org/freedesktop/login1/session/_31"
+        weak var ofMatch: Captured?
+        weak var ofAnswered: Captured?
+        weak var ofUnanswered: Captured?
+        func ask() throws {
+            let captured = [Captured(), Captured(), Captured()]
+            (ofMatch, ofAnswered, ofUnanswered) = (captured[0], captured[1], captured[2])
+            let bus = fixture.watcher.bus
+            try bus.match("type='signal',interface='none.at.all'") { [first = captured[0]] _ in _ = first }
+            try bus.call(LogindWatcher.daemon, LogindWatcher.daemonPath, LogindWatcher.daemon, "GetId") {
+                [second = captured[1]] _ in _ = second
+            }
+            try bus.call(LogindWatcher.logind, session, LogindWatcher.properties, "GetAll", [LogindWatcher.session]) {
+                [third = captured[2]] _ in _ = third
+            }
+        }
+        try ask()
+        try fixture.until("one is answered, the other asked") {
+            ofAnswered == nil && logind.count(of: "described 1") == 1
+        }
+        #expect(ofMatch != nil)
+        #expect(ofUnanswered != nil)
+        fixture.dropWatcher()
+        #expect(ofMatch == nil)
+        #expect(ofUnanswered == nil)
+    }
+
     @Test func whereNothingIsWantedNothingIsOpened() {
         var log: [String] = []
         let watcher = LogindWatcher.open(user: ours, wants: [], log: { log.append($0) }, onSignal: { _ in })
