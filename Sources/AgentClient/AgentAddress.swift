@@ -30,6 +30,16 @@ struct AgentAddress: Sendable {
         ProtectionError(.agentNotReachable, sentence, path: socket, cause: cause)
     }
 
+    /// True for the error of ``connect()`` that says that nobody listens there.
+    static func saysAbsent(_ error: ProtectionError) -> Bool {
+        guard error.code == .agentNotReachable, let cause = error.cause as? SystemError else { return false }
+        return isAbsence(cause)
+    }
+
+    private static func isAbsence(_ error: SystemError) -> Bool {
+        [ErrorNumber.noEntry, ErrorNumber.connectionRefused].contains(error.errorNumber)
+    }
+
     private func failed(_ error: SystemError, _ sentence: String) -> ProtectionError {
         ErrorNumber.outOfDescriptors.contains(error.errorNumber)
             ? ProtectionError(.system(error.errorNumber), "no further file can be opened", cause: error)
@@ -40,8 +50,7 @@ struct AgentAddress: Sendable {
         do {
             return try calls.connect(to: socket)
         } catch {
-            let isAbsent = [ErrorNumber.noEntry, ErrorNumber.connectionRefused].contains(error.errorNumber)
-            throw failed(error, isAbsent ? "the agent does not run" : "the agent cannot be connected to")
+            throw failed(error, Self.isAbsence(error) ? "the agent does not run" : "the agent cannot be connected to")
         }
     }
 
@@ -53,7 +62,7 @@ struct AgentAddress: Sendable {
         } catch {
             throw failed(
                 error,
-                error.errorNumber == ErrorNumber.noEntry
+                Self.isAbsence(error)
                     ? "the agent does not run" : "the directory of the agent's socket cannot be looked at")
         }
         guard status.kind == .directory, status.owner == geteuid() else {

@@ -28,10 +28,10 @@ extension AgentClient {
 
     /// Opens a record: a trial of its own for every call, whoever else has the file open.
     ///
-    /// Throws `locked`, `foreignKeybag`, `damaged(unwrap)`, and `agentNotReachable`.
+    /// Throws `locked`, `foreignKeybag`, `damaged(unwrap)`, and `agentNotReachable`. An agent that has ended is a locked
+    /// one for all classes but D.
     public func unwrap(_ record: KeyRecord) throws(ProtectionError) -> any FileKeyLease {
-        let results = try request { (link) throws(LinkLost) in try link.unwrap([record]) }
-        guard let result = results.first else { throw address.notReachable("the agent opened no record") }
+        guard let result = unwrap([record]).first else { throw address.notReachable("the agent opened no record") }
         return try result.get()
     }
 
@@ -43,8 +43,13 @@ extension AgentClient {
         }
         switch results {
         case .success(let each): return each
-        case .failure(let error): return records.map { _ in .failure(error) }
+        case .failure(let error): return records.map { .failure(Self.unwrapError(error, $0.protectionClass)) }
         }
+    }
+
+    private static func unwrapError(_ error: ProtectionError, _ protectionClass: ProtectionClass) -> ProtectionError {
+        guard AgentAddress.saysAbsent(error), protectionClass != .none else { return error }
+        return ProtectionError(.locked(protectionClass), "locked: the agent has ended", cause: error)
     }
 
     /// Opens a record and wraps the same file key for another class under its newest key. For class A, a lock then takes

@@ -44,8 +44,16 @@ final class AgentFileKeyLease: FileKeyLease {
         guard slab.process.isOwn else { return lentAs }
         switch kind {
         case .lasting, .whileAgentLives: return lentAs
-        case .free, .guarded: return .complete
+        case .free: return hasAgentTaken ? lentAs : .complete
+        case .guarded: return .complete
         }
+    }
+
+    /// An agent that ends in good order takes the keys of class B with it.
+    private var hasAgentTaken: Bool { lentAs == .completeUnlessOpen && !slab.lock.page.isHeld }
+
+    private static var endedWithAgent: ProtectionError {
+        ProtectionError(.locked(.completeUnlessOpen), "locked while the file was open: the agent has ended")
     }
 
     private var kind: LoanSlab.Kind {
@@ -74,10 +82,10 @@ final class AgentFileKeyLease: FileKeyLease {
             case .lasting, .whileAgentLives:
                 if slab.lock.page.isHeld { return counter }
                 counter.end()
-                throw ProtectionError(.locked(lentAs), "locked while the file was open: the agent has ended")
+                throw Self.endedWithAgent
             case .free:
                 counter.end()
-                throw Self.ended
+                throw hasAgentTaken ? Self.endedWithAgent : Self.ended
             case .guarded: counter.end()
             }
         }
