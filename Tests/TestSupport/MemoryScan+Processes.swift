@@ -128,15 +128,17 @@ extension MemoryScan {
         }
     }
 
-    private func forEachPlace(in block: UnsafeRawBufferPointer, _ body: (Int) -> Void) {
+    /// Calls `body` with the offset of each half in a block.
+    func forEachPlace(in block: UnsafeRawBufferPointer, _ body: (Int) -> Void) {
         guard let start = block.baseAddress else { return }
-        for complement in complements where block.count >= complement.count && complement.count >= 8 {
-            let firstBytes = complement.withUnsafeBytes { ~$0.loadUnaligned(as: UInt64.self) }
+        for complement in complements where block.count >= complement.count {
+            // Less than a half, so that no other scan takes it for a secret.
+            let first = complement.withUnsafeBytes { ~$0.loadUnaligned(as: UInt32.self) }
             let last = start + (block.count - complement.count)
             var next = start
             while next <= last, let hit = memchr(next, Int32(~complement[0]), last - next + 1) {
                 let candidate = UnsafeRawPointer(hit)
-                if candidate.loadUnaligned(as: UInt64.self) == firstBytes,
+                if candidate.loadUnaligned(as: UInt32.self) == first,
                     complement.indices.allSatisfy({
                         candidate.load(fromByteOffset: $0, as: UInt8.self) == ~complement[$0]
                     })

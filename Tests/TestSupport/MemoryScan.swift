@@ -28,7 +28,7 @@ public struct MemoryScan: Sendable {
     public func copies() throws -> Double {
         var halves = 0
         try Self.forEachBlock { block in
-            for complement in complements { halves += Self.count(complement, in: block) }
+            forEachPlace(in: block) { _ in halves += 1 }
         }
         return Double(halves) / Double(complements.count)
     }
@@ -36,24 +36,6 @@ public struct MemoryScan: Sendable {
     /// Thrown when the memory cannot be read.
     public struct Unreadable: Error {
         public let what: String
-    }
-
-    private static func count(_ complement: [UInt8], in block: UnsafeRawBufferPointer) -> Int {
-        guard let start = block.baseAddress, block.count >= complement.count else { return 0 }
-        let last = start + (block.count - complement.count)
-        var found = 0
-        var next = start
-        while next <= last, let hit = memchr(next, Int32(~complement[0]), last - next + 1) {
-            var matches = true
-            for index in 0..<complement.count
-            where hit.load(fromByteOffset: index, as: UInt8.self) != ~complement[index] {
-                matches = false
-                break
-            }
-            if matches { found += 1 }
-            next = UnsafeRawPointer(hit) + 1
-        }
-        return found
     }
 
     static let blockSize = 1 << 20

@@ -83,8 +83,9 @@ import Testing
         let own = MemoryScan(for: try AgentFixture.secret(Home.passcode))
         let wrongText = "another passcode that is not the right one"
         let wrong = MemoryScan(for: try AgentFixture.secret(wrongText))
-        for (text, scan, expected) in [(wrongText, wrong, ProtectionError.Code.wrongPasscode), (Home.passcode, own, nil)]
-        {
+        for (text, scan, expected) in [
+            (wrongText, wrong, ProtectionError.Code.wrongPasscode), (Home.passcode, own, nil),
+        ] {
             let client = try RawClient(home.socket)
             try client.hello(wantsMemory: false)
             let number = try client.send(.unlock(passcodeSize: text.utf8.count), passcode: text)
@@ -169,7 +170,9 @@ import Testing
             #expect(try agent.wait() == .success)
             #expect(try copies() == [0, 0, 1, 1], "an agent that ends takes the keys of classes A and B with it")
             #expect(
-                handles.map { AgentProcessHome.code($0) } == [.locked(.complete), .locked(.completeUnlessOpen), nil, nil])
+                handles.map { AgentProcessHome.code($0) } == [
+                    .locked(.complete), .locked(.completeUnlessOpen), nil, nil,
+                ])
             for handle in handles { try handle.close() }
         }
     }

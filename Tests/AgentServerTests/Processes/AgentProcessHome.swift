@@ -19,6 +19,8 @@ final class AgentProcessHome {
     let directory: TemporaryDirectory
     let home: KeybagHome
     let user: UInt32
+    /// They live as long as the home, whatever the test still says of them.
+    private var agents: [AgentProcess] = []
     var socket: FilePath { home.directory.appending("run/agent.sock") }
     var files: FilePath { directory.appending("files") }
     var logPath: FilePath { home.directory.appending("run/agent.log") }
@@ -41,6 +43,11 @@ final class AgentProcessHome {
         }
     }
 
+    deinit {
+        for agent in agents { agent.kill(SIGKILL) }
+        for agent in agents { _ = try? agent.wait() }
+    }
+
     /// The words that make a program another user's.
     private var identity: [String] {
         user == geteuid() ? [] : ["setpriv", "--reuid", "\(user)", "--regid", "\(user)", "--clear-groups"]
@@ -53,11 +60,14 @@ final class AgentProcessHome {
     ) throws -> AgentProcess {
         var words = ["--home", home.directory.description, "--log", logPath.description]
         if !given.contains(where: { $0.target == 3 }) { words += ["--ready-fd", "3"] }
-        return try AgentProcess(
+        let agent = try AgentProcess(
             words + arguments, wrapper: wrapper + identity, environment: environment, given: given)
+        agents.append(agent)
+        return agent
     }
 
     /// Starts an agent and waits until it can be used.
+    @discardableResult
     func start(_ arguments: [String] = [], wrapper: [String] = []) throws -> AgentProcess {
         let agent = try begin(arguments, wrapper: wrapper)
         let line = try agent.readyLine()
@@ -122,7 +132,9 @@ final class AgentProcessHome {
                 + [("user key", MemoryScan(for: userKey.key.bytes))]
         }
         let names = secrets.guarded.map(\.name)
-        guard names.contains("class key A"), names.contains("class key B") else { throw AgentProcess.Failure(description: "keys are missing") }
+        guard names.contains("class key A"), names.contains("class key B") else {
+            throw AgentProcess.Failure(description: "keys are missing")
+        }
         secrets.lasting = keybag.alwaysThere.withLock { table in
             table.keys.map { ("class key \($0.key.keyClass.name)", MemoryScan(for: $0.value.bytes)) }
         }
