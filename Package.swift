@@ -79,6 +79,9 @@ let package = Package(
             ]),
         .testTarget(name: "FileProtectionTests", dependencies: ["FileProtection", "TestSupport"]),
         .testTarget(name: "ProtectionAuditTests", dependencies: ["ProtectionAudit", "FileProtection", "TestSupport"]),
+        // One table through the library with keys of its own, through the agent, and through the commands.
+        .testTarget(
+            name: "StateMatrixTests", dependencies: ["FileProtection", "TestSupport", "candado", "candado-agent"]),
         .testTarget(name: "CommandLineTests", dependencies: ["candado", "TestSupport"], exclude: ["Scenarios"]),
     ],
     swiftLanguageModes: [.v6]

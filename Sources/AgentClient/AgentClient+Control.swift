@@ -15,7 +15,6 @@ extension AgentClient {
     /// Throws `wrongPasscode`, `tooManyTries`, `invalidArgument`, `cancelled` when a lock came meanwhile, `busy` when
     /// called by a thread that is using a file key or when too many wait, and `agentNotReachable`.
     public func unlock(passcode: borrowing SecretBytes) throws(ProtectionError) {
-        try KeyUse.requireNone()
         try control().unlock(passcode)
     }
 
@@ -28,8 +27,7 @@ extension AgentClient {
 
     /// The same, and who still has files of class B open.
     public func lockReport(reason: LockReason) throws(ProtectionError) -> LockReport {
-        try KeyUse.requireNone()
-        return try control().lock(reason)
+        try control().lock(reason)
     }
 
     /// What the agent tells of itself. Throws `agentNotReachable`.
@@ -40,7 +38,6 @@ extension AgentClient {
 
     /// Locks, and ends the agent: when this returns it has ended. Throws `agentNotReachable`.
     public func stop() throws(ProtectionError) {
-        try KeyUse.requireNone()
         try control().stop()
     }
 

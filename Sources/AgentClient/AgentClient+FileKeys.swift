@@ -3,6 +3,9 @@ import ProtectionModel
 
 /// File keys: made and opened by the agent, lent through its slabs.
 extension AgentClient {
+    /// True: a call costs a round trip, however many keys it is about.
+    public var prefersBatches: Bool { true }
+
     /// Makes a random file key and wraps it under the newest key of a class.
     ///
     /// Throws `locked` when the class cannot be wrapped in the present state, and `agentNotReachable`.

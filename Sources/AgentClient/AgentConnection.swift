@@ -28,6 +28,10 @@ final class AgentConnection: @unchecked Sendable {
     /// Used by whoever receives.
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: AgentFrame.maximumSize, alignment: 16)
 
+    /// The same: how often in a row it looked in vain, and how often it will not look again before it sleeps.
+    private var looksInVain = 0
+    private var looksToSkip = 0
+
     private init(_ socket: consuming Descriptor, _ address: AgentAddress) {
         self.socket = socket.release()
         self.address = address
@@ -51,8 +55,17 @@ final class AgentConnection: @unchecked Sendable {
         do {
             return (connection, try connection.sayHello(wantsMemory: wantsMemory))
         } catch {
-            throw error.reason.at(address.socket)
+            throw (connection.lastWords ?? error.reason).at(address.socket)
         }
+    }
+
+    /// What the agent gave as its reason before it ended the connection: it may refuse before it has heard anything, and
+    /// then its words lie behind the error.
+    private var lastWords: ProtectionError? {
+        guard let message = try? receiveIfThere(), message.number == 0, case .failure(let error) = message.reply else {
+            return nil
+        }
+        return error
     }
 
     private func sayHello(wantsMemory: Bool) throws(LinkLost) -> Welcome {
@@ -146,14 +159,23 @@ final class AgentConnection: @unchecked Sendable {
     }
 
     /// The agent answers most requests sooner than a sleeping thread wakes: so with a processor for each of the two, the
-    /// thread looks again for some tens of microseconds before it sleeps.
+    /// thread looks again for some tens of microseconds before it sleeps. Where that is in vain, because both share one
+    /// processor at the moment, it would only keep the agent from answering: then it is left for a while.
     private func lookForMessage() throws(LinkLost) -> Message? {
-        guard WorkerThreads.recommendedCount > 1 else { return try receiveIfThere() }
+        guard WorkerThreads.recommendedCount > 1, looksToSkip == 0 else {
+            looksToSkip = max(0, looksToSkip - 1)
+            return try receiveIfThere()
+        }
         let clock = RealClock()
         let end = clock.secondsSinceBoot + 50e-6
         repeat {
-            if let message = try receiveIfThere() { return message }
+            if let message = try receiveIfThere() {
+                looksInVain = 0
+                return message
+            }
         } while clock.secondsSinceBoot < end
+        looksInVain = min(looksInVain + 1, 6)
+        looksToSkip = 1 << looksInVain
         return nil
     }
 

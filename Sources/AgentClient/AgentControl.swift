@@ -11,14 +11,18 @@ struct AgentControl: Sendable {
 
     private static let number = AgentConnection.helloNumber + 1
 
-    private func connection() throws(ProtectionError) -> AgentConnection {
+    private func connection() throws(ProtectionError) -> AgentConnection { try welcomedConnection().connection }
+
+    private func welcomedConnection() throws(ProtectionError) -> (
+        connection: AgentConnection, welcome: AgentConnection.Welcome
+    ) {
         let (connection, welcome) = try AgentConnection.open(address, wantsMemory: false)
         if let keybag, welcome.keybag != keybag {
             throw ProtectionError(
                 .foreignKeybag(welcome.keybag), "the agent serves another keybag now, \(welcome.keybag)",
                 path: address.socket)
         }
-        return connection
+        return (connection, welcome)
     }
 
     /// Sends what `send` sends and takes one reply. Throws the agent's error when it is one.
@@ -55,13 +59,16 @@ struct AgentControl: Sendable {
         return status
     }
 
+    /// Throws `busy` for a thread that is using a file key, as the lock would wait for it; so do unlocking and stopping.
     func lock(_ reason: LockReason) throws(ProtectionError) -> LockReport {
+        try KeyUse.requireNone()
         guard case .lockResult(let report) = try reply(to: .lock(reason)) else { throw unexpected }
         return report
     }
 
     /// Waits as long as it takes: others may stand in line before it.
     func unlock(_ passcode: borrowing SecretBytes) throws(ProtectionError) {
+        try KeyUse.requireNone()
         guard passcode.count <= AgentRequest.maximumPasscodeSize else {
             throw ProtectionError(
                 .invalidArgument,
@@ -81,12 +88,26 @@ struct AgentControl: Sendable {
 
     /// Returns once the agent has ended, or does not end.
     func stop() throws(ProtectionError) {
-        let connection = try connection()
+        try KeyUse.requireNone()
+        let (connection, welcome) = try welcomedConnection()
+        let agent = processDescriptor(of: connection, welcome.process)
         try requireDone(
             reply(over: connection, milliseconds: address.patience.reply) { (connection) throws(LinkLost) in
                 try connection.send(.stop, number: Self.number)
             })
-        // The kernel ends the connection when the process has ended.
+        // The agent closes its connections a moment before it ends.
         while (try? connection.receive(milliseconds: address.patience.hello)) != nil {}
+        if let agent {
+            _ = try? address.calls.waitUntilReadable(agent.numbers[0], milliseconds: address.patience.hello)
+        }
+    }
+
+    /// Becomes readable when the agent has ended. Nil where the kernel has none, or where the socket was made by a service
+    /// manager: then its number is what the kernel knows.
+    private func processDescriptor(of connection: AgentConnection, _ process: UInt32) -> ReceivedDescriptors? {
+        guard let peer = try? address.calls.peer(of: connection.socket), UInt32(bitPattern: peer.process) == process,
+            let descriptor = try? address.calls.processDescriptor(ofPeer: connection.socket)
+        else { return nil }
+        return ReceivedDescriptors([descriptor], address.system)
     }
 }

@@ -158,6 +158,7 @@ extension Agent {
 
     private func unlock(_ passcode: PasscodeTry?, _ number: UInt32, _ connection: ClientConnection) {
         guard let passcode else { return end(connection, "an unlock came without a passcode") }
+        log.info("an unlock is asked for by \(connection.name)")
         do throws(ProtectionError) {
             try unlocks.add(connection.number, number: number, passcode)
         } catch {

@@ -1,4 +1,3 @@
-import Glibc
 import LinuxSystem
 import Synchronization
 
@@ -64,7 +63,7 @@ public final class AgentLog: Sendable {
 
     /// Writes one line. There is nobody to whom a log that cannot be written could be reported.
     private func write(_ level: Level, _ text: String) {
-        let line = Array("\(Self.time(clock.secondsSinceEpoch)) \(level.rawValue) \(text)\n".utf8)
+        let line = Array("\(UTCTime(clock.secondsSinceEpoch)) \(level.rawValue) \(text)\n".utf8)
         file.withLock { file in
             if let path, file.size + Int64(line.count) > Self.rotationSize, file.size > 0 { rotate(path, &file) }
             line.withUnsafeBytes { try? system.writeFully(file.descriptor, $0) }
@@ -83,18 +82,5 @@ public final class AgentLog: Sendable {
         }
         try? system.close(file.descriptor)
         file = fresh
-    }
-
-    /// `2026-11-30T08:24:08Z`
-    static func time(_ secondsSinceEpoch: Int64) -> String {
-        var seconds = time_t(secondsSinceEpoch)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func digits(_ value: Int32, _ count: Int = 2) -> String {
-            let text = String(value)
-            return String(repeating: "0", count: max(0, count - text.count)) + text
-        }
-        let date = "\(digits(parts.tm_year + 1900, 4))-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
-        return "\(date)T\(digits(parts.tm_hour)):\(digits(parts.tm_min)):\(digits(parts.tm_sec))Z"
     }
 }

@@ -54,6 +54,8 @@ final class LockKeeper {
         if wasUnlocked, isAtOnce {
             announce(.lock(.willLock(grace: 0), reason))
             publication.begin(.locked, reason: reason)
+            // What is lent goes before the keybag is asked: that reads the disk, and a disk can hang.
+            takeBackGuarded()
         }
         let outcome: LockOutcome
         do throws(ProtectionError) { outcome = try keybag.lock(reason: reason) } catch {
@@ -99,11 +101,15 @@ final class LockKeeper {
     private func discard(_ reason: LockReason?) {
         if publication.state == .unlocked { publication.begin(presentState, reason: reason) }
         graceReason = nil
-        for connection in clients.all { connection.loans.clear([.guarded]) }
-        SharedWord.fence()
+        takeBackGuarded()
         publication.refresh()
         announce(.lock(.didLock, reason))
         log.info("locked (\(reason?.rawValue ?? "by itself"))")
+    }
+
+    private func takeBackGuarded() {
+        for connection in clients.all { connection.loans.clear([.guarded]) }
+        SharedWord.fence()
     }
 
     private var presentState: LockState {
@@ -154,8 +160,14 @@ final class LockKeeper {
 
     /// Publishes what the keybag did by itself: a grace period that ended, an erasure.
     func synchronize() {
-        guard publication.state == .unlocked, keybag.lockState != .unlocked else { return }
-        discard(graceReason)
+        let present = keybag.lockState
+        guard present != .unlocked, present != publication.state else { return }
+        if publication.state == .unlocked {
+            discard(graceReason)
+        } else {
+            // An unlock that was taken back left the keys that the first unlock brings.
+            publication.begin(present)
+        }
     }
 
     /// Somebody says that the keybag was changed.

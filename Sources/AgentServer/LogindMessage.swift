@@ -53,6 +53,20 @@ struct LogindMessage {
         return sd_bus_message_read_basic(pointer, code(.unsigned), &value) > 0 ? value : nil
     }
 
+    /// A variant that holds a string.
+    func readVariantString() -> String? {
+        guard enter(.variant, of: "s"), let value = readString(), leave() else { return nil }
+        return value
+    }
+
+    /// A variant that holds a user as logind writes it: the number, and the path of its object.
+    func readUser() -> UInt32? {
+        guard enter(.variant, of: "(uo)"), enter(.structure, of: "uo"), let user = readUnsigned(), skip("o"), leave(),
+            leave()
+        else { return nil }
+        return user
+    }
+
     /// The number of a descriptor that lives as long as the message.
     func readDescriptor() -> Int32? {
         var value: Int32 = -1

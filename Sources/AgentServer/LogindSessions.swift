@@ -1,44 +1,73 @@
 /// Which sessions a user has, as far as logind told, and when the last one ends.
 ///
-/// The answers and the signals come from one sender and so in the order in which things happened: an answer stands for all
-/// that was told before it.
+/// Answers and signals come from one sender, and so in the order in which things happened.
 struct LogindSessions {
-    /// Nil before anything was told.
-    private(set) var known: Set<String>?
-    /// Whether a question for the list is on its way: until its answer comes, nobody can say that there is no session.
-    private(set) var isAsking = false
-    /// A user who never had a session does not lose one: cron, containers.
+    /// The sessions that count.
+    private(set) var known: Set<String> = []
+    /// Sessions of which it is not known yet whether they count: until it is, nobody can say that there is none.
+    private(set) var open: Set<String> = []
+    private(set) var isListing = false
+    /// Whether a list was ever given.
+    private var wasListed = false
+    /// A user who never had a session does not lose one: services, containers.
     private var hadSome = false
 
-    /// Says that the list was asked for.
-    mutating func asked() { isAsking = true }
+    /// Whether all that was asked is answered.
+    var isSettled: Bool { wasListed && !isListing && open.isEmpty }
 
-    /// Says that the answer to the last question will not come: logind is another process now.
-    mutating func forgetQuestion() { isAsking = false }
+    /// Says that the list was asked for, of this logind: answers of an earlier one do not come any more.
+    mutating func askedForList() {
+        isListing = true
+        open = []
+    }
 
-    /// Takes the answer: the user's sessions, or nil when there was none. Returns true when the last session has ended.
-    mutating func answered(_ sessions: Set<String>?) -> Bool {
-        isAsking = false
-        if let sessions { known = sessions }
+    /// Takes the list of the user's sessions, or nil when there was none. What is in it is open until it is told. Returns
+    /// true when the last session has ended, as do all that follow.
+    mutating func listed(_ sessions: Set<String>?) -> Bool {
+        isListing = false
+        if let sessions {
+            wasListed = true
+            known.formIntersection(sessions)
+            open.formUnion(sessions)
+        }
         return hasEnded()
     }
 
-    /// Takes the end of any user's session. Returns true when it was the last of ours.
-    mutating func removed(_ session: String) -> Bool {
-        known?.remove(session)
-        return isAsking ? false : hasEnded()
+    /// A session began; whether it counts is open.
+    mutating func began(_ session: String) { open.insert(session) }
+
+    /// Takes whether a session counts. One that ended meanwhile does not.
+    mutating func told(_ session: String, counts: Bool) -> Bool {
+        guard open.remove(session) != nil else { return false }
+        if counts { known.insert(session) } else { known.remove(session) }
+        return hasEnded()
     }
 
-    /// Takes the end of our user: all sessions are over. Returns true unless it was known that there is none.
-    mutating func userRemoved() -> Bool {
-        let wasUnknown = known == nil
+    /// Takes the end of any user's session.
+    mutating func removed(_ session: String) -> Bool {
+        known.remove(session)
+        open.remove(session)
+        return hasEnded()
+    }
+
+    /// Takes that no session of our user goes on.
+    mutating func allEnded() -> Bool {
         known = []
-        return hasEnded() || wasUnknown
+        open = []
+        return hasEnded()
+    }
+
+    /// Takes that logind forgot our user, who had something then. True also when it never was known what.
+    mutating func userRemoved() -> Bool {
+        let wasUnknown = !wasListed
+        wasListed = true
+        return allEnded() || wasUnknown
     }
 
     private mutating func hasEnded() -> Bool {
-        guard let known else { return false }
-        defer { hadSome = !known.isEmpty }
-        return hadSome && known.isEmpty
+        if !known.isEmpty { hadSome = true }
+        guard hadSome, known.isEmpty, open.isEmpty, !isListing else { return false }
+        hadSome = false
+        return true
     }
 }

@@ -34,8 +34,7 @@ extension LogindWatcher {
     }
 
     private func isOfAnotherUser(_ answer: LogindMessage) -> Bool {
-        guard answer.errorName == nil, answer.sender == owner, answer.enter(.variant, of: "(uo)"),
-            answer.enter(.structure, of: "uo"), let user = answer.readUnsigned()
+        guard answer.errorName == nil, answer.sender == owner, let user = answer.readUser()
         else { return false }
         return user != self.user
     }
@@ -81,10 +80,9 @@ extension LogindWatcher {
     // MARK: The end of the last session
 
     func askForSessions() {
-        // The answer to a question that is on its way stands for all that is told before it comes.
-        guard let owner, !sessions.isAsking else { return }
+        guard let owner else { return }
         let change = ownerChanges
-        sessions.asked()
+        sessions.askedForList()
         do throws(SystemError) {
             try bus.call(owner, Self.managerPath, Self.manager, "ListSessions") { [weak self] answer in
                 guard let self, self.ownerChanges == change else { return }
@@ -92,30 +90,72 @@ extension LogindWatcher {
             }
         } catch {
             log("logind cannot be asked for the sessions: \(error)")
-            if sessions.answered(nil) { untold.append(.sessionEnded) }
+            if sessions.listed(nil) { untold.append(.sessionEnded) }
         }
     }
 
     private func takeSessions(_ answer: LogindMessage) {
-        var ours: Set<String>?
-        if answer.errorName != nil || answer.sender != owner {
-            log("logind does not list the sessions: \(answer.errorText)")
-        } else {
-            ours = sessionsOfUser(answer)
-            if userState?.isWithoutSession == true { ours = [] }
-        }
-        if sessions.answered(ours) { untold.append(.sessionEnded) }
+        var ours: [String: String]?
+        if answer.errorName == nil, answer.sender == owner { ours = sessionsOfUser(answer) }
+        if ours == nil { log("logind does not list the sessions: \(answer.errorText)") }
+        if sessions.listed((ours?.keys).map(Set.init)) { untold.append(.sessionEnded) }
+        // Where logind does not say more, a session of the user is one.
+        for (session, path) in ours ?? [:] { askAbout(session, path, otherwise: true) }
     }
 
-    private func sessionsOfUser(_ answer: LogindMessage) -> Set<String>? {
+    /// The user's sessions and their paths.
+    private func sessionsOfUser(_ answer: LogindMessage) -> [String: String]? {
         guard answer.enter(.array, of: "(susso)") else { return nil }
-        var ours: Set<String> = []
+        var ours: [String: String] = [:]
         while answer.enter(.structure, of: "susso") {
-            guard let session = answer.readString(), let user = answer.readUnsigned(), answer.skip("sso"),
-                answer.leave()
+            guard let session = answer.readString(), let user = answer.readUnsigned(), answer.skip("ss"),
+                let path = answer.readString(.objectPath), answer.leave()
             else { return nil }
-            if user == self.user { ours.insert(session) }
+            if user == self.user { ours[session] = path }
         }
         return ours
+    }
+
+    func takeNewSession(_ message: LogindMessage) {
+        guard let session = message.readString(), let path = message.readString(.objectPath) else { return }
+        sessions.began(session)
+        // Where logind does not say whose it is, it keeps no key in memory.
+        askAbout(session, path, otherwise: false)
+    }
+
+    private func askAbout(_ session: String, _ path: String, otherwise: Bool) {
+        guard let owner else { return }
+        let change = ownerChanges
+        do throws(SystemError) {
+            try bus.call(
+                owner, path, Self.properties, "GetAll", [Self.session], seconds: questionLimit
+            ) { [weak self] answer in
+                guard let self, self.ownerChanges == change else { return }
+                let counts = self.countsAsSession(answer) ?? otherwise
+                if self.sessions.told(session, counts: counts) { self.untold.append(.sessionEnded) }
+            }
+        } catch {
+            if sessions.told(session, counts: otherwise) { untold.append(.sessionEnded) }
+        }
+    }
+
+    /// Whether somebody of our user is logged in there: neither a job nor the user's service manager (which newer versions
+    /// list too), nor one who has logged out and left processes. Nil when it cannot be told.
+    private func countsAsSession(_ answer: LogindMessage) -> Bool? {
+        guard answer.errorName == nil, answer.sender == owner, answer.enter(.array, of: "{sv}") else { return nil }
+        var user: UInt32?
+        var kind: String?
+        var state: String?
+        while answer.enter(.entry, of: "sv") {
+            switch answer.readString() {
+            case "User": user = answer.readUser()
+            case "Class": kind = answer.readVariantString()
+            case "State": state = answer.readVariantString()
+            default: guard answer.skip("v") else { return nil }
+            }
+            guard answer.leave() else { return nil }
+        }
+        guard let user, let kind, let state else { return nil }
+        return user == self.user && kind.hasPrefix("user") && state != "closing"
     }
 }

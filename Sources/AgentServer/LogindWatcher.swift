@@ -29,7 +29,8 @@ public final class LogindWatcher {
 
     /// Seconds after which to try again, when there is no bus or it went away.
     public static let retryInterval: Double = 30
-    /// Seconds that logind has to say whose session was locked. After that it is taken for ours.
+    /// Seconds that logind has to say whose session was locked, and which sessions count. After that a locked session is
+    /// taken for ours.
     static let ownerQuestionLimit: Double = 2
     /// How many pieces of work ``process()`` does before it lets the loop see to others.
     static let stepLimit = 256
@@ -123,7 +124,8 @@ public final class LogindWatcher {
 
     // MARK: For the loop
 
-    /// The connection's descriptor, or -1 when it is gone. May change in ``process()``.
+    /// The connection's descriptor, or -1 when it is gone: then the former number is closed already. May change in
+    /// ``process()``.
     public var descriptor: Int32 { isConnected ? bus.descriptor : -1 }
 
     /// What to wait for on ``descriptor``.
@@ -145,7 +147,7 @@ public final class LogindWatcher {
         guard isConnected else { return }
         if let userState {
             userState.flush()
-            if wants.contains(.sessionEnd), userState.isWithoutSession, sessions.userRemoved() {
+            if wants.contains(.sessionEnd), userState.isWithoutSession, sessions.allEnded() {
                 untold.append(.sessionEnded)
             }
         }
@@ -200,8 +202,7 @@ public final class LogindWatcher {
     }
 
     private func takeFirstOwner(_ answer: LogindMessage) {
-        // A change that was told meanwhile is newer.
-        guard ownerChanges == 0 else { return }
+        // The bus answers in order: a change that is told after this is newer.
         if answer.errorName == "org.freedesktop.DBus.Error.NameHasNoOwner" {
             log("logind does not run, no automatic lock by \(Self.names(of: wants)) until it does")
         } else if answer.errorName != nil {
@@ -217,7 +218,6 @@ public final class LogindWatcher {
         owner = name
         strangers = []
         sleepDelay.reset()
-        sessions.forgetQuestion()
         guard name != nil else { return log("logind went away") }
         if wants.contains(.sleep) { takeSleepDelay() }
         if wants.contains(.sessionEnd) { askForSessions() }
@@ -237,7 +237,7 @@ public final class LogindWatcher {
         case (Self.session, "Lock"): askWhoseSession(message.path)
         case (Self.properties, "PropertiesChanged"): takeChange(message)
         case (Self.manager, "PrepareForSleep"): takeSleep(message)
-        case (Self.manager, "SessionNew"): askForSessions()
+        case (Self.manager, "SessionNew"): takeNewSession(message)
         case (Self.manager, "SessionRemoved"):
             if let session = message.readString(), sessions.removed(session) { untold.append(.sessionEnded) }
         case (Self.manager, "UserRemoved"):

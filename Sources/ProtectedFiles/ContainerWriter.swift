@@ -6,6 +6,10 @@ import Synchronization
 
 /// Writes a whole new container from front to back, on several threads where the content is long.
 enum ContainerWriter {
+    /// For the first block and group, which is all that most files have.
+    private static let firstBuffers = WorkBuffers(
+        size: (Int(ContainerGeometry.firstGroupChunks) + 1) * ContainerGeometry.chunkSize)
+
     /// Where content comes from: fills the buffer, and returns fewer bytes than asked only at the end.
     typealias Source = @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
 
@@ -29,7 +33,8 @@ enum ContainerWriter {
         var block = [UInt8](repeating: 0, count: ContainerGeometry.blockSize)
         var length: UInt64 = 0
         var isWhole = false
-        try withBuffer(firstRoom + chunkSize) { buffer in
+        try firstBuffers.withBuffer { buffer in
+            Wipe.clear(UnsafeMutableRawBufferPointer(rebasing: buffer[..<ContainerGeometry.blockSize]))
             let content = UnsafeMutableRawBufferPointer(rebasing: buffer[chunkSize...])
             let count = try source(content)
             length = UInt64(count)

@@ -41,6 +41,7 @@ extension ProtectionClass {
 
     @Test func theKeyIsTheOneThatTheAgentLent() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         for (protectionClass, file) in try borrow(agent, client) {
             #expect(try bytes(file.lease) == agent.key(of: file.record))
@@ -52,6 +53,7 @@ extension ProtectionClass {
 
     @Test func aLockEndsLoansOfClassAAndNoOthers() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let files = try borrow(agent, client)
         // The first half is enough: what lies there still is not used.
@@ -69,6 +71,7 @@ extension ProtectionClass {
 
     @Test func aLoanWhoseSlotIsAnothersIsLocked() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let leases = try [ProtectionClass.complete, .none].map { try client.unwrap(agent.makeRecord($0)) }
         agent.clearGuarded()
@@ -83,6 +86,7 @@ extension ProtectionClass {
 
     @Test func anAgentThatDiesIsALockForClassesAAndB() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let files = try borrow(agent, client)
         #expect(client.isConnected)
@@ -98,6 +102,7 @@ extension ProtectionClass {
 
     @Test func withoutAnAgentEverythingIsLockedButWhatIsLent() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let files = try borrow(agent, client)
         #expect(client.lockState == .unlocked)
@@ -120,6 +125,7 @@ extension ProtectionClass {
     @Test func aRaisedLoanEndsWithTheLock() throws {
         for protectionClass in [ProtectionClass.completeUnlessOpen, .untilFirstUnlock, .none] {
             let agent = try FakeKeyAgent()
+            defer { agent.die() }
             let client = try AgentClient.connect(to: agent.socket)
             let record = agent.makeRecord(protectionClass)
             let lease = try client.unwrap(record)
@@ -142,6 +148,7 @@ extension ProtectionClass {
     /// Its first use after the raise falls into a lock that has not come to the slots yet.
     @Test func aRaisedLoanIsNotUsedWhileALockIsUnderWay() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let record = agent.makeRecord(.none)
         let lease = try client.unwrap(record)
@@ -152,6 +159,7 @@ extension ProtectionClass {
 
     @Test func theEndOfAGracePeriodEndsLoansWithoutTheAgent() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let clock = TestClock(secondsSinceBoot: 100)
         let client = try AgentClient.connect(to: agent.socket, clock: clock)
         let files = try borrow(agent, client)
@@ -171,6 +179,7 @@ extension ProtectionClass {
 
     @Test func operationsAreCountedAsLongAsTheyLast() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket, clock: TestClock(secondsSinceBoot: 77))
         let files = try borrow(agent, client)
         let usage = try #require(agent.usages.first)
@@ -195,12 +204,14 @@ extension ProtectionClass {
 
     @Test func aThreadThatUsesAKeyMayNeitherLockNorUnlock() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let files = try borrow(agent, client)
         for file in files.values {
             try file.lease.withKey { _ in
                 #expect(code { try client.lock(reason: .command) } == .busy)
                 #expect(code { try client.stop() } == .busy)
+                #expect(code { try AgentClient.lock(at: agent.socket, reason: .idle) } == .busy)
                 let passcode = try SecretBytes.random(count: 4)
                 #expect(code { try client.unlock(passcode: passcode) } == .busy)
                 // Borrowing is no waiting for a lock.
@@ -214,6 +225,7 @@ extension ProtectionClass {
 
     @Test func theLastLoanIsGivenBackAtOnce() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         var lease: (any FileKeyLease)? = try client.unwrap(agent.makeRecord(.complete))
         #expect(agent.loanCount == 1)
@@ -229,6 +241,7 @@ extension ProtectionClass {
 
     @Test func loansGoBackWithTheNextRequestAndInPackages() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let records = (0..<100).map { _ in agent.makeRecord(.complete) }
         var leases = try client.unwrap(records).map { try $0.get() }
@@ -258,6 +271,7 @@ extension ProtectionClass {
     @Test(arguments: [1, 255, 256, 257, 1023, 1500])
     func batchesOfAnySizeKeepTheirOrder(_ count: Int) throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let known = (0..<250).map { _ in agent.makeRecord(.none) }
         let unknown = KeyRecord(directory: .complete, keybag: agent.keybag)
@@ -281,6 +295,7 @@ extension ProtectionClass {
 
     @Test func manyThreadsShareOneConnection() throws {
         let agent = try FakeKeyAgent()
+        defer { agent.die() }
         let client = try AgentClient.connect(to: agent.socket)
         let records = ProtectionClass.allCases.map { agent.makeRecord($0) }
         let failures = FailureList()

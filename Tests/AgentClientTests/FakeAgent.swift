@@ -44,46 +44,65 @@ final class FakeConnection: Sendable {
 
 /// Listens like an agent, and lets a test say what each connection is told. It ends with this object.
 final class FakeAgent: @unchecked Sendable {
-    let directory: TemporaryDirectory
-    let socket: FilePath
-    private let listener: Int32
-    private let isStopped = Atomic<Bool>(false)
-    private var thread: BackgroundThread?
-    private let connections = Mutex<(threads: [BackgroundThread], open: [Int32])>(([], []))
+    /// What the threads share: they may outlive the test's last use of the agent.
+    private final class Shared: Sendable {
+        let listener: Int32
+        let isStopped = Atomic<Bool>(false)
+        let connections = Mutex<(threads: [BackgroundThread], open: [Int32])>(([], []))
+        let script: @Sendable (FakeConnection) throws -> Void
 
-    /// `script` runs once for each connection, on a thread of its own; the connection ends with it. What it throws ends it
-    /// too.
-    init(in directory: TemporaryDirectory? = nil, script: @escaping @Sendable (FakeConnection) throws -> Void) throws {
-        self.directory = try directory ?? TemporaryDirectory(.memory)
-        socket = self.directory.path.appending(AgentSocket.name)
-        try? LinuxSystemCalls.shared.unlink(socket, in: currentDirectory)
-        let calls = LinuxInterprocessCalls.shared
-        listener = try calls.listen(at: socket, backlog: 64)
-        thread = BackgroundThread { [unowned self] in
-            while (try? calls.waitUntilReadable(self.listener, milliseconds: -1)) == true {
-                if self.isStopped.load(ordering: .acquiring) { return }
-                guard let accepted = try? calls.accept(self.listener) else { continue }
-                self.connections.withLock { connections in
+        init(_ listener: Int32, _ script: @escaping @Sendable (FakeConnection) throws -> Void) {
+            self.listener = listener
+            self.script = script
+        }
+
+        func run() {
+            let calls = LinuxInterprocessCalls.shared
+            while (try? calls.waitUntilReadable(listener, milliseconds: -1)) == true {
+                if isStopped.load(ordering: .acquiring) { return }
+                guard let accepted = try? calls.accept(listener) else { continue }
+                connections.withLock { connections in
                     connections.open.append(accepted)
-                    connections.threads.append(
-                        BackgroundThread { [self] in
-                            let connection = FakeConnection(accepted)
-                            try? script(connection)
-                            self.connections.withLock { $0.open.removeAll { $0 == accepted } }
-                        })
+                    connections.threads.append(BackgroundThread { self.serve(accepted) })
                 }
+            }
+        }
+
+        private func serve(_ socket: Int32) {
+            let connection = FakeConnection(socket)
+            // What a script throws ends its connection, as what it returns does.
+            try? script(connection)
+            connections.withLock { connections in
+                connections.open.removeAll { $0 == socket }
+                withExtendedLifetime(connection) {}
             }
         }
     }
 
+    let directory: TemporaryDirectory
+    let socket: FilePath
+    private let shared: Shared
+    private let thread: BackgroundThread
+
+    /// `script` runs once for each connection, on a thread of its own; the connection ends with it.
+    init(in directory: TemporaryDirectory? = nil, script: @escaping @Sendable (FakeConnection) throws -> Void) throws {
+        self.directory = try directory ?? TemporaryDirectory(.memory)
+        socket = self.directory.path.appending(AgentSocket.name)
+        try? LinuxSystemCalls.shared.unlink(socket, in: currentDirectory)
+        let shared = Shared(try LinuxInterprocessCalls.shared.listen(at: socket, backlog: 64), script)
+        self.shared = shared
+        thread = BackgroundThread { shared.run() }
+    }
+
     /// Ends all connections and the listening. The name of the socket stays, as after a kill.
     func stop() {
-        guard !isStopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard !shared.isStopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
         let calls = LinuxInterprocessCalls.shared
-        if let waking = try? calls.connect(to: socket) { try? LinuxSystemCalls.shared.close(waking) }
-        thread?.join()
-        try? LinuxSystemCalls.shared.close(listener)
-        let threads = connections.withLock { connections in
+        // Wakes the thread that waits for connections.
+        calls.shutDown(shared.listener)
+        thread.join()
+        try? LinuxSystemCalls.shared.close(shared.listener)
+        let threads = shared.connections.withLock { connections in
             for socket in connections.open { calls.shutDown(socket) }
             return connections.threads
         }

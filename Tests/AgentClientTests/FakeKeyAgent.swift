@@ -2,6 +2,7 @@ import AgentProtocol
 import Glibc
 import LinuxSystem
 import ProtectionModel
+import SecretMemory
 import Synchronization
 import TestSupport
 
@@ -40,8 +41,12 @@ final class FakeKeyAgent: @unchecked Sendable {
         var requests: [AgentRequest] = []
         var keys: [[UInt8]: [UInt8]] = [:]
         var next: UInt8 = 0
-        var version: UInt16 = 1
         var subscribers: [FakeConnection] = []
+        var helloCount = 0
+        var connectionCount = 0
+        /// Hangs up on the connection whose request comes when this is 0; nil for never.
+        var requestsLeft: Int?
+        var hangsUpAlways = false
     }
 
     static let slabPages = 16
@@ -53,8 +58,8 @@ final class FakeKeyAgent: @unchecked Sendable {
     private let death = Signal()
     private var holder: BackgroundThread?
     private var agent: FakeAgent?
-    var socket: FilePath { agent?.socket ?? "." }
-    var directory: TemporaryDirectory? { agent?.directory }
+    let directory: TemporaryDirectory
+    var socket: FilePath { directory.appending(AgentSocket.name) }
 
     init(in directory: TemporaryDirectory? = nil, keybag: [UInt8] = Array(0..<16)) throws {
         let made = try LinuxInterprocessCalls.shared.makeSharedMemory(
@@ -63,6 +68,7 @@ final class FakeKeyAgent: @unchecked Sendable {
         page = LockPage(creatingIn: made.mapping)
         guard let identifier = KeybagIdentifier(bytes: keybag) else { throw MalformedTest() }
         self.keybag = identifier
+        self.directory = try directory ?? TemporaryDirectory(.memory)
         publish()
         let held = Signal()
         holder = BackgroundThread { [page, death] in
@@ -71,10 +77,11 @@ final class FakeKeyAgent: @unchecked Sendable {
             death.wait()
         }
         held.wait()
-        agent = try FakeAgent(in: directory) { [weak self] connection in
+        agent = try FakeAgent(in: self.directory) { [self] connection in
             let loans = try Loans()
+            state.withLock { $0.connectionCount += 1 }
+            defer { state.withLock { $0.connectionCount -= 1 } }
             while let (number, request, _) = try connection.next() {
-                guard let self else { return }
                 try self.answer(request, number, connection, loans)
             }
         }
@@ -82,24 +89,35 @@ final class FakeKeyAgent: @unchecked Sendable {
 
     struct MalformedTest: Error {}
 
-    deinit {
-        die()
-        try? LinuxSystemCalls.shared.close(pageDescriptor)
-    }
+    deinit { try? LinuxSystemCalls.shared.close(pageDescriptor) }
 
     // MARK: What a test does
 
-    /// As by a kill: no slot is cleared.
+    /// As by a kill: no slot is cleared. Every test does this to the agents that it made.
     func die() {
         death.send()
         holder?.join()
         agent?.stop()
+        agent = nil
     }
 
     /// Dies for its clients' lock pages alone: their connections stay.
     func dieSilently() {
         death.send()
         holder?.join()
+    }
+
+    /// Answers so many requests more, and hangs up instead of the next.
+    func hangUpAfter(requests: Int) { state.withLock { $0.requestsLeft = requests } }
+
+    func hangUpAlways() { state.withLock { $0.hangsUpAlways = true } }
+
+    /// From now on keys are in slabs alone.
+    func forgetKeys() {
+        state.withLock { state in
+            for record in state.keys.keys { state.keys[record]?.withUnsafeMutableBytes { Wipe.clear($0) } }
+            state.keys = [:]
+        }
     }
 
     private func publish() {
@@ -169,6 +187,9 @@ final class FakeKeyAgent: @unchecked Sendable {
 
     var usages: [UsagePage] { state.withLock { $0.loans.map { UsagePage($0.usage) } } }
     var epoch: UInt64 { state.withLock { $0.epoch } }
+    /// Connections that asked for the lock page.
+    var helloCount: Int { state.withLock { $0.helloCount } }
+    var connectionCount: Int { state.withLock { $0.connectionCount } }
     /// All requests so far but hellos, of all connections.
     var requests: [AgentRequest] { state.withLock { $0.requests } }
     var loanCount: Int {
@@ -207,7 +228,20 @@ final class FakeKeyAgent: @unchecked Sendable {
     private func answer(
         _ request: AgentRequest, _ number: UInt32, _ connection: FakeConnection, _ loans: Loans
     ) throws {
-        if case .hello = request {} else { state.withLock { $0.requests.append(request) } }
+        if case .hello(_, _, let wantsMemory) = request {
+            if wantsMemory { state.withLock { $0.helloCount += 1 } }
+        } else {
+            let isWanted = state.withLock { state in
+                if state.hangsUpAlways { return false }
+                if let left = state.requestsLeft {
+                    state.requestsLeft = left == 0 ? nil : left - 1
+                    if left == 0 { return false }
+                }
+                state.requests.append(request)
+                return true
+            }
+            guard isWanted else { throw MalformedTest() }
+        }
         switch request {
         case .hello(_, _, let wantsMemory):
             try connection.send(

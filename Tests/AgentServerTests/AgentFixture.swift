@@ -123,6 +123,9 @@ final class AgentThread {
 
     var isReady: Bool { if case .ready = state { true } else { false } }
 
+    /// Sends a signal to its thread alone.
+    func signal(_ number: Int32) { if let thread { pthread_kill(thread, number) } }
+
     /// Waits for its end, which somebody else has asked for.
     func join() {
         if let thread { pthread_join(thread, nil) }

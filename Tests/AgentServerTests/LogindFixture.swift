@@ -60,7 +60,16 @@ final class LogindFixture {
             questionLimit: questionLimit, log: { record.log.append($0) }, onSignal: { record.signals.append($0) })
     }
 
-    /// The same with a logind that has these sessions, until the watcher knows it.
+    /// Opens it as the agent does, on the bus that the environment names: for a process of its own.
+    func watchAsTheAgent(_ wants: Set<LogindWatcher.Trigger>, user: UInt32) throws {
+        let record = record
+        setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1)
+        watcher = LogindWatcher.open(
+            user: user, wants: wants, log: { record.log.append($0) }, onSignal: { record.signals.append($0) })
+        guard watcher != nil else { throw LogindPeer.Failure(description: "no watcher: \(log)") }
+    }
+
+    /// ``watch(_:userState:questionLimit:)`` with a logind that has these sessions, until the watcher knows it.
     func watchLogind(
         _ commands: [String], _ wants: Set<LogindWatcher.Trigger> = Set(LogindWatcher.Trigger.allCases),
         userState: LogindUserState? = nil, questionLimit: Double = 60
@@ -69,7 +78,7 @@ final class LogindFixture {
         try watch(wants, userState: userState, questionLimit: questionLimit)
         try until("the watcher knows logind") { watcher.owner != nil }
         if wants.contains(.sleep) { try until("sleep is held back") { watcher.holdsSleepDelay } }
-        if wants.contains(.sessionEnd) { try until("the sessions are known") { watcher.sessions.known != nil } }
+        if wants.contains(.sessionEnd) { try until("the sessions are known") { watcher.sessions.isSettled } }
         return logind
     }
 

@@ -127,6 +127,21 @@ private let another = LogindFixture.ours + 1
         #expect(fixture.signals == [.sleepIsNear, .wokeUp])
     }
 
+    @Test func aDelayThatIsGrantedTooLateIsGivenBackAtOnce() throws {
+        let fixture = try LogindFixture()
+        let logind = try fixture.start(["session 1 \(ours)", "hold"])
+        try fixture.watch([.sleep])
+        try fixture.until("the watcher knows logind") { fixture.watcher.owner != nil }
+        try logind.tell("sleep true")
+        try fixture.until("it is told") { fixture.signals == [.sleepIsNear] }
+        fixture.watcher.releaseSleepDelay()
+        try logind.tell("resume")
+        try fixture.until("logind sees it closed") { logind.count(of: "inhibit-closed") == 1 }
+        #expect(!fixture.watcher.holdsSleepDelay)
+        try logind.tell("sleep false")
+        try fixture.until("sleep is held back again") { fixture.watcher.holdsSleepDelay }
+    }
+
     @Test func theEndOfTheWatcherEndsTheDelay() throws {
         var fixture: LogindFixture? = try LogindFixture()
         let logind = try #require(try fixture?.watchLogind([], [.sleep]))
@@ -183,6 +198,52 @@ private let another = LogindFixture.ours + 1
         #expect(try fixture.signalsBeforeLock(of: "1", logind) == [.sessionEnded])
     }
 
+    /// Jobs, the user's service manager, and what is left of a session after the logout.
+    @Test func whereNobodyIsLoggedInThereIsNoSession() throws {
+        let fixture = try LogindFixture()
+        let logind = try fixture.watchLogind([
+            "session 1 \(ours)", "session 2 \(ours) manager", "session 3 \(ours) background",
+            "session 4 \(ours) user closing", "session 5 \(ours) user-light online",
+        ])
+        #expect(fixture.watcher.sessions.known == ["1", "5"])
+        try logind.tell("new 6 \(ours) background")
+        try logind.tell("removed 6")
+        try logind.tell("removed 5")
+        #expect(try fixture.signalsBeforeLock(of: "1", logind) == [])
+        try logind.tell("removed 1")
+        try fixture.until("it is told") { fixture.signals.last == .sessionEnded }
+    }
+
+    @Test func aSessionThatCannotBeDescribedCountsOnlyWhenTheListHasIt() throws {
+        let fixture = try LogindFixture()
+        let logind = try fixture.watchLogind(["session 1 \(ours)", "refusing 1", "refusing 2"])
+        #expect(fixture.watcher.sessions.known == ["1"])
+        try logind.tell("new 2 \(ours)")
+        try fixture.until("it is asked") { logind.count(of: "described 2") == 1 && fixture.watcher.sessions.isSettled }
+        try logind.tell("removed 1")
+        try fixture.until("it is told") { fixture.signals == [.sessionEnded] }
+    }
+
+    @Test func theNextSessionKeepsTheUserThereThoughItIsNotDescribedYet() throws {
+        let fixture = try LogindFixture()
+        let logind = try fixture.watchLogind(["session 1 \(ours)"])
+        try logind.tell("hold")
+        try logind.tell("new 2 \(ours)")
+        try logind.tell("removed 1")
+        try fixture.until("it is seen") { fixture.watcher.sessions.known == [] }
+        #expect(fixture.watcher.sessions.open == ["2"])
+        try logind.tell("resume")
+        try fixture.until("it is known") { fixture.watcher.sessions.known == ["2"] }
+        #expect(try fixture.signalsBeforeLock(of: "2", logind) == [])
+    }
+
+    @Test func aUserWhoLingersWithoutASessionLosesNone() throws {
+        let fixture = try LogindFixture()
+        let userState = LogindUserState(descriptor: fixture.bus.socket, name: { "lingering" }, flush: {})
+        let logind = try fixture.watchLogind(["session 1 \(another)"], userState: userState)
+        #expect(try fixture.signalsBeforeLock(of: "9", logind) == [])
+    }
+
     /// After a logout whose processes go on, logind says so in its file only.
     @Test func aSessionThatIsClosingHasEnded() throws {
         let fixture = try LogindFixture()
@@ -197,169 +258,12 @@ private let another = LogindFixture.ours + 1
         try calls.tell("written")
         try fixture.until("it is told") { !fixture.signals.isEmpty }
         #expect(fixture.signals == [.sessionEnded])
-        // It is in the list for as long as its processes are, which does not bring it back.
-        try logind.tell("new 2 \(another)")
-        try fixture.until("it is listed") { logind.count(of: "listed") == 2 && !fixture.watcher.sessions.isAsking }
-        #expect(fixture.watcher.sessions.known == [])
-
         state.name = "online"
         try logind.tell("new 3 \(ours)")
-        try fixture.until("it is known") { fixture.watcher.sessions.known == ["1", "3"] }
-        try logind.tell("removed 3")
+        try fixture.until("it is known") { fixture.watcher.sessions.known == ["3"] }
         state.name = "lingering"
         try calls.tell("written")
         try fixture.until("it is told") { fixture.signals.count == 2 }
         #expect(fixture.signals == [.sessionEnded, .sessionEnded])
-    }
-}
-
-@Suite(.serialized) struct LogindConnectionTests {
-    private static let forgeries = [
-        "lock 1", "hint 1 true", "sleep true", "sleep false", "removed 1", "user-removed \(ours)",
-    ]
-
-    @Test func aStrangerIsIgnored() throws {
-        let fixture = try LogindFixture()
-        let logind = try fixture.watchLogind(["session 1 \(ours)"])
-        let stranger = try fixture.start(["session 1 \(ours)"], isStranger: true)
-        let name = try #require(stranger.lines.first?.dropFirst("ready ".count))
-        let watcher = try #require(fixture.uniqueNameOfWatcher)
-        for forgery in ["forged-owner \(name)"] + Self.forgeries {
-            try stranger.tell(forgery)
-            try stranger.tell("to \(watcher) \(forgery)")
-        }
-        try fixture.passOn(stranger)
-        #expect(try fixture.signalsBeforeLock(of: "1", logind) == [])
-        // They did arrive.
-        #expect(fixture.log == ["ignored NameOwnerChanged of \(name), which is not logind"])
-        #expect(fixture.watcher.holdsSleepDelay)
-        #expect(stranger.count(of: "asked 1") == 0)
-    }
-
-    @Test func nobodyIsBelievedBeforeThereIsALogind() throws {
-        let fixture = try LogindFixture()
-        try fixture.watch()
-        try fixture.until("it is said") { fixture.log.contains { $0.hasPrefix("logind does not run") } }
-        let stranger = try fixture.start(["session 1 \(ours)"], isStranger: true)
-        let watcher = try #require(fixture.uniqueNameOfWatcher)
-        for forgery in Self.forgeries { try stranger.tell("to \(watcher) \(forgery)") }
-        try fixture.passOn(stranger)
-        let logind = try fixture.start(["session 1 \(ours)"])
-        try fixture.until("sleep is held back") { fixture.watcher.holdsSleepDelay }
-        #expect(try fixture.signalsBeforeLock(of: "1", logind) == [])
-        #expect(fixture.watcher.sessions.known == ["1"])
-    }
-
-    @Test func aRestartedLogindIsAskedAnew() throws {
-        let fixture = try LogindFixture()
-        let first = try fixture.watchLogind(["session 1 \(ours)"])
-        first.end()
-        try fixture.until("it is said") { fixture.log == ["logind went away"] }
-        #expect(!fixture.watcher.holdsSleepDelay)
-        #expect(fixture.watcher.isConnected)
-
-        let second = try fixture.start(["session 1 \(ours)", "session 2 \(another)"])
-        try fixture.until("sleep is held back") { fixture.watcher.holdsSleepDelay }
-        #expect(try fixture.signalsBeforeLock(of: "1", second) == [])
-        #expect(second.count(of: "listed") == 1)
-        #expect(second.count(of: LogindFixture.inhibited) == 1)
-
-        // The session ends while no logind runs.
-        second.end()
-        let third = try fixture.start(["session 2 \(another)"])
-        try fixture.until("it is told") { fixture.signals.last == .sessionEnded }
-        #expect(try fixture.signalsBeforeLock(of: "9", third) == [.screenLocked, .sessionEnded])
-    }
-
-    @Test func anOwnerThatHandsItsNameOnIsBelievedNoMore() throws {
-        let fixture = try LogindFixture()
-        let first = try fixture.watchLogind(["session 1 \(ours)"])
-        let second = try fixture.start(["session 1 \(ours)"])
-        let watcher = try #require(fixture.uniqueNameOfWatcher)
-        let owner = fixture.watcher.owner
-        try first.tell("release")
-        try fixture.until("the other is logind") { fixture.watcher.owner != owner && fixture.watcher.holdsSleepDelay }
-        try fixture.until("the first sees its delay closed") { first.count(of: "inhibit-closed") == 1 }
-        for forgery in Self.forgeries { try first.tell("to \(watcher) \(forgery)") }
-        try fixture.passOn(first)
-        #expect(try fixture.signalsBeforeLock(of: "1", second) == [])
-        #expect(fixture.log.last?.hasPrefix("ignored Lock of") == true)
-    }
-
-    @Test func aBusThatDiesIsSaidAndEndsTheWatcher() throws {
-        let fixture = try LogindFixture()
-        let logind = try fixture.watchLogind(["session 2 \(another)", "silent 2"])
-        try logind.tell("lock 2")
-        try fixture.until("it is asked") { logind.count(of: "asked 2") == 1 }
-        fixture.bus.end()
-        try fixture.until("it is seen") { !fixture.watcher.isConnected }
-        #expect(fixture.log.count == 1)
-        #expect(fixture.log.first?.hasPrefix("the system bus went away") == true)
-        // What could not be told any more is taken for ours.
-        #expect(fixture.signals == [.screenLocked])
-        #expect(fixture.watcher.descriptor == -1)
-        #expect(fixture.watcher.wantedEvents == [])
-        #expect(fixture.watcher.deadline == nil)
-        #expect(!fixture.watcher.holdsSleepDelay)
-        fixture.watcher.process()
-        #expect(fixture.log.count == 1)
-    }
-
-    @Test func withoutABusThereIsNoWatcherAndTheLogSaysSoOnce() throws {
-        let directory = try TemporaryDirectory()
-        var log: [String] = []
-        for isRetry in [false, true] {
-            let watcher = LogindWatcher.open(wants: [.sleep, .screenLock], isRetry: isRetry, log: { log.append($0) }) {
-                () throws(ProtectionError) in
-                try LogindWatcher(
-                    user: ours, wants: [.sleep], address: "unix:path=\(directory.path)/bus", userState: nil,
-                    clock: RealClock(), log: { _ in }, onSignal: { _ in })
-            }
-            #expect(watcher == nil)
-        }
-        #expect(log.count == 1)
-        #expect(
-            log.first?.hasPrefix("no automatic lock by screen-lock, sleep: the system bus cannot be reached") == true)
-    }
-
-    @Test func whereNothingIsWantedNothingIsOpened() {
-        var log: [String] = []
-        let watcher = LogindWatcher.open(user: ours, wants: [], log: { log.append($0) }, onSignal: { _ in })
-        #expect(watcher == nil)
-        #expect(log == [])
-    }
-
-    @Test func whatIsNotWantedIsNotWatched() throws {
-        let all = ["lock 1", "hint 1 true", "sleep true", "sleep false", "removed 1", "user-removed \(ours)"]
-        let expected: [LogindWatcher.Trigger: [LogindWatcher.Signal]] = [
-            .screenLock: [.screenLocked, .screenLocked], .sleep: [.sleepIsNear, .wokeUp], .sessionEnd: [.sessionEnded],
-        ]
-        for (trigger, signals) in expected {
-            let fixture = try LogindFixture()
-            let logind = try fixture.watchLogind(["session 1 \(ours)"], [trigger])
-            for command in all { try logind.tell(command) }
-            try fixture.passOn(logind)
-            try fixture.until("all of it is told") { fixture.signals.count >= signals.count }
-            #expect(fixture.signals == signals, "\(trigger)")
-            #expect(logind.count(of: LogindFixture.inhibited) == (trigger == .sleep ? 1 : 0))
-            #expect(logind.count(of: "listed") == (trigger == .sessionEnd ? 1 : 0))
-        }
-    }
-
-    /// A bus that takes the connection and never answers may cost a time-out, but never a wait.
-    @Test func aSilentBusIsGivenUpAtTheDeadline() throws {
-        let directory = try TemporaryDirectory()
-        let listener = try SilentListener(at: "\(directory.path)/bus")
-        let clock = TestClock()
-        let watcher = try LogindWatcher(
-            user: ours, wants: [.sleep], address: "unix:path=\(directory.path)/bus", userState: nil, clock: clock,
-            log: { _ in }, onSignal: { _ in })
-        watcher.process()
-        #expect(watcher.isConnected)
-        #expect(watcher.descriptor >= 0)
-        let deadline = try #require(watcher.deadline)
-        #expect(deadline >= clock.secondsSinceBoot && deadline < clock.secondsSinceBoot + 120)
-        #expect(watcher.owner == nil)
-        listener.close()
     }
 }

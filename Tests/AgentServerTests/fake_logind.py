@@ -6,11 +6,13 @@ usage: fake_logind.py BUS-SOCKET [--stranger]
 It says "ready NAME" when it is connected (and, unless a stranger, owns org.freedesktop.login1), and then takes commands, one
 a line:
 
-    session ID USER             there is a session of this user; nothing is told of it
-    new ID USER                 the same, and SessionNew
+    session ID USER [CLASS [STATE]]
+                                there is a session of this user ("user", "active"); nothing is told of it
+    new ID USER [CLASS [STATE]] the same, and SessionNew
     removed ID                  SessionRemoved
     user-removed USER           UserRemoved
     silent ID | refusing ID     questions about this session are not answered, or with an error
+    hold | resume               no Inhibit and no question about a session is answered for the time being
     lock ID                     Lock
     hint ID true|false          PropertiesChanged with LockedHint
     sleep true|false            PrepareForSleep
@@ -21,8 +23,9 @@ a line:
     to NAME COMMAND...          the same command, its signals sent to this connection alone
     sync                        says "synced" when the bus has passed on all that was sent before
 
-and tells what it is asked: "listed", "asked ID", "inhibit WHAT WHO MODE", and "inhibit-closed" when the descriptor that it
-handed out is closed: before it answers. It ends when its input does.
+and tells what it is asked, before it answers: "listed", "asked ID" (for its user),
+"described ID" (all its properties), "inhibit WHAT WHO MODE", "inhibit-refused"; and
+"inhibit-closed" when a descriptor that it handed out is closed. It ends when its input does.
 """
 
 import os
@@ -197,7 +200,8 @@ class Logind:
         self.input = b""
         self.waiting = {}
         self.sessions, self.silent, self.refusing = {}, set(), set()
-        self.refuses_list = self.is_asleep = False
+        self.refuses_list = self.is_asleep = self.is_holding = False
+        self.held = []
         self.waiting[self.bus.call("Hello")] = self.hello
         self.is_stranger = is_stranger
 
@@ -226,8 +230,10 @@ class Logind:
     def answer(self, serial, fields, values):
         back = [(5, "u", serial), (6, "s", fields[7])]
         member = fields[3]
-        if member == "ListSessions" and fields[2] == LOGIN + ".Manager" and not self.refuses_list:
-            rows = [(id_, user, "name", "", SESSION + id_) for id_, user in self.sessions.items()]
+        if self.is_holding and member == "Inhibit":
+            self.held.append((serial, fields, values))
+        elif member == "ListSessions" and fields[2] == LOGIN + ".Manager" and not self.refuses_list:
+            rows = [(id_, user, "name", "", SESSION + id_) for id_, user in ((id_, what[0]) for id_, what in self.sessions.items())]
             self.tell("listed")
             self.bus.send(RETURN, back, "a(susso)", [rows])
         elif member == "Inhibit" and not self.is_asleep:
@@ -240,12 +246,20 @@ class Logind:
         elif member == "Inhibit":
             self.tell("inhibit-refused")
             self.bus.send(ERROR, back + [(4, "s", LOGIN + ".OperationInProgress")], "s", ["already running"])
-        elif member == "Get" and values == [LOGIN + ".Session", "User"]:
+        elif member in ("Get", "GetAll") and values == [LOGIN + ".Session", "User"][:len(values)]:
             session = fields[1].removeprefix(SESSION)
-            self.tell("asked " + session)
-            if session in self.sessions and session not in self.refusing | self.silent:
-                user = self.sessions[session]
-                self.bus.send(RETURN, back, "v", [("(uo)", (user, f"{MANAGER}/user/_{user}"))])
+            self.tell(("asked " if member == "Get" else "described ") + session)
+            if self.is_holding:
+                self.held.append((serial, fields, values))
+            elif session in self.sessions and session not in self.refusing | self.silent:
+                user, kind, state = self.sessions[session]
+                who = ("(uo)", (user, f"{MANAGER}/user/_{user}"))
+                if member == "Get":
+                    self.bus.send(RETURN, back, "v", [who])
+                else:
+                    about = [("Id", ("s", session)), ("User", who), ("Active", ("b", True)), ("Class", ("s", kind)),
+                             ("State", ("s", state)), ("Leader", ("u", 1))]
+                    self.bus.send(RETURN, back, "a{sv}", [about])
             elif session not in self.silent:
                 self.bus.send(ERROR, back + [(4, "s", BUS + ".Error.UnknownObject")], "s", ["no such session"])
         else:
@@ -271,7 +285,7 @@ class Logind:
     def command(self, target, name, *words):
         flag = words[-1:] == ("true",)
         if name in ("session", "new"):
-            self.sessions[words[0]] = int(words[1])
+            self.sessions[words[0]] = (int(words[1]), *(words[2:] + ("user", "active")[len(words) - 2:]))
         if name == "new":
             self.signal(target, MANAGER, LOGIN + ".Manager", "SessionNew", "so", words[0], SESSION + words[0])
         elif name == "removed":
@@ -286,6 +300,11 @@ class Logind:
             self.refusing.add(words[0])
         elif name == "lock":
             self.signal(target, SESSION + words[0], LOGIN + ".Session", "Lock", "")
+        elif name in ("hold", "resume"):
+            self.is_holding = name == "hold"
+            held, self.held = self.held, []
+            for question in held:
+                self.answer(*question)
         elif name == "hint":
             changed = [("Active", ("b", True)), ("LockedHint", ("b", flag)), ("IdleSinceHint", ("s", "x"))]
             self.signal(

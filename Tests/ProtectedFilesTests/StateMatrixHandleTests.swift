@@ -6,77 +6,8 @@ import Testing
 
 @testable import ProtectedFiles
 
-/// What a table of cells cannot say: classes that change under open handles, and which class a new file gets.
+/// What the table of states cannot say: who owns the class keys, and which class a new file gets.
 @Suite struct StateMatrixHandleTests {
-    /// xnu `tests/data_protection.c`, cases 10 to 12.
-    @Test func noneToBOnAnOpenFileWorksWhileLockedAndTheHandleGoesOn() throws {
-        let fixture = try FilesFixture()
-        let path = fixture.path("file")
-        try fixture.files.write(pattern(5000), to: path, class: ProtectionClass.none)
-        let handle = try fixture.files.open(path, for: .updating)
-        try fixture.lock()
-        _ = try fixture.files.setProtectionClass(of: path, to: .completeUnlessOpen)
-        #expect(try fixture.files.protectionClass(of: path) == .completeUnlessOpen)
-        try handle.write([1, 2, 3], at: 4095)
-        #expect(try handle.read(3, at: 4095) == [1, 2, 3])
-        #expect(try handle.protectionClass == .completeUnlessOpen)
-        try handle.close()
-        #expect(code { try fixture.files.open(path, for: .reading) } == .locked(.completeUnlessOpen))
-    }
-
-    /// All pairs of classes: a handle obeys the class that the file has now, in every later state.
-    @Test(arguments: ProtectionClass.allCases, ProtectionClass.allCases)
-    func aHandleFollowsAChangeOfClass(old: ProtectionClass, new: ProtectionClass) throws {
-        for isUsed in [true, false] {
-            let fixture = try FilesFixture()
-            let path = fixture.path("file")
-            try fixture.files.write(pattern(5000), to: path, class: old)
-            let reader = try fixture.files.open(path, for: .reading)
-            let writer = try fixture.files.open(path, for: .updating)
-            let change = try fixture.files.setProtectionClass(of: path, to: new)
-            #expect(change == ClassChange(changed: old != new, from: old, to: new))
-            if isUsed {
-                #expect(try writer.protectionClass == new)
-                #expect(try reader.read(10, at: 0) == Array(pattern(5000)[..<10]))
-            }
-            try fixture.lock()
-            let expected: ProtectionError.Code? = new == .complete ? .locked(.complete) : nil
-            // From A to B without an operation in between: no key was lent that could outlive the lock.
-            let isTooLate = old == .complete && new == .completeUnlessOpen && !isUsed
-            let outcome = isTooLate ? .locked(new) : expected
-            #expect(code { try reader.read(10, at: 0) } == outcome, "\(old) to \(new), used \(isUsed)")
-            #expect(code { try writer.write([1], at: 0) } == outcome, "\(old) to \(new), used \(isUsed)")
-            #expect(code { try writer.truncate(to: 100) } == outcome)
-            try fixture.unlock()
-            try writer.write([7], at: 0)
-            #expect(try reader.read(1, at: 0) == [7])
-            try writer.close()
-        }
-    }
-
-    /// A lock takes the key from a handle, and each lock anew.
-    @Test func aHandleOfClassCompleteIsLockedByEveryLockAndGoesOnAfterEveryUnlock() throws {
-        let fixture = try FilesFixture()
-        let path = fixture.path("file")
-        let handle = try fixture.files.open(path, for: .creating(.complete))
-        var content: [UInt8] = []
-        for round in 0..<4 {
-            try handle.write([UInt8(round)], at: content.count)
-            content.append(UInt8(round))
-            try fixture.lock()
-            #expect(code { try handle.read(1, at: 0) } == .locked(.complete))
-            #expect(code { try handle.append(UnsafeRawBufferPointer(start: nil, count: 0)) } == .locked(.complete))
-            #expect(code { try handle.length } == .locked(.complete))
-            if round % 2 == 0 { try handle.synchronize() }
-            try fixture.unlock()
-            #expect(try handle.allContent() == content)
-        }
-        try fixture.lock()
-        try handle.close()
-        try fixture.unlock()
-        #expect(try fixture.files.contents(of: path) == content)
-    }
-
     /// A keybag opened afresh is another owner of the class keys: a restart, after which nothing of A to C is open.
     @Test func beforeTheFirstUnlockOnlyTheLastClassIsReadable() throws {
         let fixture = try FilesFixture()

@@ -1,1 +1,150 @@
-import FileProtection
+// A client of the agent in a process of its own, for tests.
+//
+// candado-test-client hold SOCKET FILE...          opens the files; for each line on standard input reads all of them and
+//                                                  answers with a word each: "read" or the error
+// candado-test-client show SOCKET FILE...          the same, but answers with a line for each file: its name and its content
+// candado-test-client loop SOCKET INDEX A B C D    reads in a tight loop, by the rules of LoopPage on descriptor 3
+// candado-test-client spin SOCKET A                reads in a tight loop, and counts what it read on descriptor 3
+
+import AgentClient
+import Glibc
+import LinuxSystem
+import ProtectedFiles
+import ProtectionModel
+import SecretMemory
+import TestSupport
+
+struct Usage: Error {}
+
+/// Something that may never happen has happened: the test fails with these words.
+struct Violation: Error, CustomStringConvertible {
+    let description: String
+}
+
+func say(_ line: String) {
+    let bytes = Array((line + "\n").utf8)
+    _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+}
+
+/// Nil at the end of the input.
+func hear() -> String? {
+    var bytes: [UInt8] = []
+    var byte: UInt8 = 0
+    while read(0, &byte, 1) == 1 {
+        if byte == 0x0A { return String(decoding: bytes, as: UTF8.self) }
+        bytes.append(byte)
+    }
+    return nil
+}
+
+/// Reads a whole file of at most a MiB. Nil when it is locked.
+func content(
+    _ handle: ProtectedFile, _ buffer: UnsafeMutableRawBufferPointer
+) throws(ProtectionError) -> Int? {
+    do {
+        return try handle.read(into: buffer, at: 0)
+    } catch {
+        if case .locked = error.code { return nil }
+        throw error
+    }
+}
+
+func word(_ handle: ProtectedFile, _ buffer: UnsafeMutableRawBufferPointer) -> String {
+    do {
+        return try content(handle, buffer) == nil ? "locked" : "read"
+    } catch {
+        return "\(error.code)"
+    }
+}
+
+/// The same files again and again, in the phases that the test sets.
+func loop(_ files: ProtectedFileSystem, _ page: LoopPage, index: Int, _ paths: [FilePath]) throws {
+    let handles = try paths.map { try files.open($0, for: .reading) }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+    defer { buffer.deallocate() }
+    say("ready")
+    var round = 0
+    while true {
+        let before = page.phase
+        if before == LoopPage.end { return }
+        round += 1
+        var wasRead = try content(handles[0], buffer) != nil
+        if round % 8 == 0 {
+            // A fresh open is a trial of its own.
+            do throws(ProtectionError) {
+                let fresh = try files.open(paths[0], for: .reading)
+                wasRead = try content(fresh, buffer) != nil || wasRead
+            } catch {
+                guard case .locked = error.code else { throw error }
+                if LoopPage.isUnlocked(before), page.phase == before { wasRead = false }
+            }
+        }
+        for (handle, name) in zip(handles.dropFirst(), ["B", "C", "D"]) {
+            guard let count = try content(handle, buffer), count > 0 else {
+                throw Violation(description: "the handle of class \(name) is locked in phase \(before)")
+            }
+        }
+        guard page.phase == before else { continue }
+        if LoopPage.isLocked(before), wasRead {
+            throw Violation(description: "class A was read after the lock, in phase \(before)")
+        }
+        if LoopPage.isUnlocked(before), !wasRead {
+            throw Violation(description: "class A was not read while unlocked, in phase \(before)")
+        }
+        page.setSeen(before, by: index)
+    }
+}
+
+func run(_ arguments: [String]) throws {
+    guard arguments.count >= 3, let socket = FilePath(arguments[2]) else { throw Usage() }
+    // Memory of the other kind cannot be scanned by the test.
+    SecretMemory.configure(allowSecretMemoryDescriptor: false)
+    let client = try AgentClient.connect(to: socket)
+    let files = ProtectedFileSystem(keys: client)
+    let paths = arguments.dropFirst(3).compactMap { FilePath($0) }
+    switch arguments[1] {
+    case "hold":
+        let handles = try paths.map { try files.open($0, for: .reading) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+        say("ready")
+        while hear() != nil { say(handles.map { word($0, buffer) }.joined(separator: " ")) }
+    case "show":
+        let handles = try paths.map { try files.open($0, for: .reading) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+        while hear() != nil {
+            for (path, handle) in zip(paths, handles) {
+                let count = try content(handle, buffer)
+                let text = count.map { String(decoding: buffer[..<$0], as: UTF8.self) } ?? "locked"
+                say("\(path): \(text.split(separator: "\n").joined(separator: " "))")
+            }
+        }
+    case "loop":
+        guard paths.count == 5, let index = Int(arguments[3]) else { throw Usage() }
+        try loop(files, try LoopPage(descriptor: 3), index: index, Array(paths.dropFirst()))
+    case "spin":
+        guard let path = paths.first else { throw Usage() }
+        let page = try LoopPage(descriptor: 3)
+        let handle = try files.open(path, for: .reading)
+        let file = try LinuxSystemCalls.shared.openFile(path, [.read])
+        let record = try KeyRecord(
+            decoding: try LinuxSystemCalls.shared.attribute(KeyRecord.attributeName, of: file.number) ?? [])
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+        say("ready")
+        var count: UInt32 = 0
+        while page.phase != LoopPage.end {
+            guard try content(handle, buffer) != nil else { continue }
+            count &+= 1
+            page.setSeen(count, by: 0)
+            // A part of the time is spent on borrowing, with no key in hands.
+            if count % 64 == 0 { _ = client.unwrap([record]) }
+        }
+    default: throw Usage()
+    }
+}
+
+do {
+    try run(CommandLine.arguments)
+} catch {
+    say("failed: \(error)")
+    exit(1)
+}

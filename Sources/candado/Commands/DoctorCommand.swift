@@ -14,6 +14,7 @@ enum DoctorCommand {
         for warning in keybag.takeWarnings() { report.add("keybag", .warning, warning.description) }
         checkPermissions(keybag, context.system, &report)
         checkMemory(&report)
+        checkAgent(keybag.home, context, &report)
         checkRecovery(keybag, &report)
         if keybag.isErased {
             report.add("class keys", .bad, "too many wrong passcodes erased them")
@@ -48,6 +49,31 @@ enum DoctorCommand {
         case .locked: report.add("memory", .good, "secrets lie in memory that is never swapped out")
         case .unlocked:
             report.add("memory", .warning, "secrets may be swapped out: raise the limit of locked memory (ulimit -l)")
+        }
+    }
+
+    /// An agent goes on as the program that was started, whatever was installed since.
+    private static func checkAgent(_ home: KeybagHome, _ context: CommandContext, _ report: inout DoctorReport) {
+        guard !context.invocation.has(.noAgent) else { return }
+        do throws(ProtectionError) {
+            let agent = try AgentClient.status(at: try home.agentSocket(context.system))
+            guard agent.version == CommandTable.version else {
+                return report.add(
+                    "agent", .warning,
+                    "it is of version \(agent.version), and this is \(CommandTable.version): 'candado agent --stop' ends it, and the next unlock starts the new one"
+                )
+            }
+            if agent.memoryIsLocked {
+                report.add("agent", .good, "it runs as process \(agent.process)")
+            } else {
+                report.add("agent", .warning, StatusCommand.unlockedMemory)
+            }
+        } catch {
+            if AgentConnection.isAbsence(error) {
+                report.add("agent", .good, "none runs; 'candado unlock' starts it")
+            } else {
+                report.add("agent", .bad, error.description)
+            }
         }
     }
 

@@ -15,9 +15,18 @@ enum StateMatrix {
         case locked
         /// Unlocked again, with the handles from before the lock.
         case unlockedAgain
+
+        /// What the owner of the class keys says in it.
+        var lockState: LockState {
+            switch self {
+            case .beforeFirstUnlock: .beforeFirstUnlock
+            case .unlocked, .unlockedAgain: .unlocked
+            case .locked: .locked
+            }
+        }
     }
 
-    enum Outcome: String {
+    enum Outcome: String, Sendable {
         case ok
         case locked
         case absent = "-"
@@ -29,6 +38,17 @@ enum StateMatrix {
         let protectionClass: ProtectionClass
         let outcome: Outcome
         var description: String { "\(operation), \(state), class \(protectionClass.name)" }
+    }
+
+    /// The class that an operation changes to; nil for one that changes none.
+    static func targetClass(of operation: String) -> ProtectionClass? {
+        guard operation.hasPrefix("change class to ") || operation.hasPrefix("rekey to ") else { return nil }
+        switch operation.split(separator: " ").last {
+        case "complete": return .complete
+        case "B": return .completeUnlessOpen
+        case "C": return .completeUntilFirstUserAuthentication
+        default: return ProtectionClass.none
+        }
     }
 
     /// Rows whose states are all alike have `every`.
@@ -137,6 +157,9 @@ enum StateMatrix {
         set the class of a directory      | every             | ok     | ok     | ok     | ok
         take the class off a directory    | every             | ok     | ok     | ok     | ok
         """
+
+    /// The cells of a state that can come about.
+    static func cells(of state: State) -> [Cell] { cells.filter { $0.state == state && $0.outcome != .absent } }
 
     static let cells: [Cell] = table.split(separator: "\n").flatMap { line -> [Cell] in
         let columns = line.split(separator: "|").map { String($0).trimmed }
