@@ -57,13 +57,16 @@ import Testing
 
     // MARK: Memory that cannot be locked
 
-    /// Field reports HL-11 and LK-16: where nothing may be locked, the agent works and says so.
-    @Test(
-        .enabled(if: Home.isRoot, Home.needsRoot),
-        arguments: [
-            (Home.nobody, ["prlimit", "--memlock=0:0"]),
+    /// Root needs no limit to lock memory, unless it is without that capability, as in a container.
+    private static let withoutLockedMemory: [(UInt32, [String])] =
+        AgentProcessHome.isRoot
+        ? [
+            (AgentProcessHome.nobody, ["prlimit", "--memlock=0:0"]),
             (0, ["prlimit", "--memlock=0:0", "setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock"]),
-        ] as [(UInt32, [String])])
+        ] : [(geteuid(), ["prlimit", "--memlock=0:0"])]
+
+    /// Field reports HL-11 and LK-16: where nothing may be locked, the agent works and says so.
+    @Test(arguments: withoutLockedMemory)
     func withoutLockedMemoryTheAgentWorksAndWarns(_ user: UInt32, _ wrapper: [String]) throws {
         let home = try Home(user: user)
         let agent = try home.start(wrapper: wrapper)
