@@ -66,7 +66,9 @@ let package = Package(
             dependencies: ["ProtectedFiles", "Keybag", "TestSupport", "candado-test-worker"]),
         .testTarget(name: "AgentProtocolTests", dependencies: ["AgentProtocol", "TestSupport"]),
         .testTarget(
-            name: "AgentServerTests", dependencies: ["AgentServer", "TestSupport"], exclude: ["fake_logind.py"]),
+            name: "AgentServerTests",
+            dependencies: ["AgentServer", "FileProtection", "TestSupport", "candado", "candado-agent"],
+            exclude: ["fake_logind.py"]),
         // A client program for the tests of the agent; not a product.
         .executableTarget(
             name: "candado-test-client", dependencies: ["FileProtection", "TestSupport"], path: "Tests/TestClient"),

@@ -68,8 +68,10 @@ extension Agent {
     /// Root could read everything of this user anyway, but not by asking: what it asks for by mistake, under `sudo` or in a
     /// service, would be protected under somebody else's keys.
     private func refuseOtherUser(_ socket: consuming Descriptor, _ peer: PeerCredentials, _ executable: FilePath) {
+        // Which program another user runs is not for everybody to see, but its name is.
+        let program = executable.bytes.isEmpty ? ProcessFacts.name(of: peer.process, system) ?? "" : executable
         log.warning(
-            "refused: process \(peer.process) (\(executable.quoted)) of user \(peer.user), who is not user \(geteuid())"
+            "refused: process \(peer.process) (\(program.quoted)) of user \(peer.user), who is not user \(geteuid())"
         )
         let message =
             peer.user == 0

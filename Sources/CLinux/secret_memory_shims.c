@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -142,8 +143,20 @@ bool candado_equal(const void *left, const void *right, size_t count) {
     return seen == 0;
 }
 
-int candado_harden_process(void) {
+// The language's runtime may have put handlers there that print registers and the memory to which they point.
+static int drop_crash_handlers(void) {
+    static const int signals[] = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
     int error = 0;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (signal(signals[i], SIG_DFL) == SIG_ERR) {
+            error = errno;
+        }
+    }
+    return error;
+}
+
+int candado_harden_process(void) {
+    int error = drop_crash_handlers();
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
         error = errno;
     }

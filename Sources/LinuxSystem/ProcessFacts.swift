@@ -15,6 +15,16 @@ public enum ProcessFacts {
         }
     }
 
+    /// The short name of a process (`/proc/N/comm`), which can be read of other users' processes too; nil when it is gone.
+    /// For people and logs: the process chooses it. Thread-safe.
+    public static func name(of process: Int32, _ system: any SystemCalls) -> FilePath? {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        guard let path = FilePath("/proc/\(process)/comm"), let file = try? system.openFile(path, [.read]),
+            let count = try? bytes.withUnsafeMutableBytes({ try system.read(file.number, into: $0) })
+        else { return nil }
+        return FilePath(bytes: Array(bytes.prefix(count).prefix { $0 != 0x0A }))
+    }
+
     /// Whether a process is stopped, by a signal or by a debugger. False when it is gone. Thread-safe.
     public static func isStopped(_ process: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
         guard let path = FilePath("/proc/\(process)/stat") else { return false }

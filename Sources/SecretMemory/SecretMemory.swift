@@ -37,7 +37,8 @@ public enum SecretMemory {
         descriptorAllowed.store(allowed, ordering: .relaxed)
     }
 
-    /// Forbids core files and makes the process undumpable: its own user can no longer trace it or read its memory.
+    /// Forbids core files and makes the process undumpable: its own user can no longer trace it or read its memory. A crash
+    /// ends it without a word: Swift's own handler would print memory.
     /// What the system refuses is left as it was. Meant for programs, not for libraries inside someone's process.
     @discardableResult
     public static func hardenProcess() -> Bool {

@@ -7,12 +7,14 @@ import SecretMemory
 /// not find itself. Memory of `memfd_secret` cannot be read at all: a test that wants to see the secret where it
 /// belongs, as its positive control, calls `SecretMemory.configure(allowSecretMemoryDescriptor: false)` first. Run it
 /// in a process of its own (`#expect(processExitsWith:)`), because other tests' memory is none of its business.
+///
+/// Other processes, and what was written of them into a file, are looked at by `MemoryScan+Processes`.
 public struct MemoryScan: Sendable {
     /// Any of these halves found counts: a key may survive in part.
-    private let complements: [[UInt8]]
-    private static let halfSize = 16
+    let complements: [[UInt8]]
+    static let halfSize = 16
 
-    /// A scan for 32 bytes or more of a secret, of which the first 32 are looked for.
+    /// A scan for a secret, of which the first 32 bytes are looked for.
     public init(for secret: borrowing SecretBytes) {
         complements = secret.withUnsafeBytes { bytes in
             stride(from: 0, to: min(bytes.count, 2 * Self.halfSize), by: Self.halfSize).map { start in
@@ -26,7 +28,7 @@ public struct MemoryScan: Sendable {
     public func copies() throws -> Double {
         var halves = 0
         try Self.forEachBlock { block in
-            for complement in complements { halves += Self.count(complement, in: block) }
+            forEachPlace(in: block) { _ in halves += 1 }
         }
         return Double(halves) / Double(complements.count)
     }
@@ -36,25 +38,7 @@ public struct MemoryScan: Sendable {
         public let what: String
     }
 
-    private static func count(_ complement: [UInt8], in block: UnsafeRawBufferPointer) -> Int {
-        guard let start = block.baseAddress, block.count >= complement.count else { return 0 }
-        let last = start + (block.count - complement.count)
-        var found = 0
-        var next = start
-        while next <= last, let hit = memchr(next, Int32(~complement[0]), last - next + 1) {
-            var matches = true
-            for index in 0..<complement.count
-            where hit.load(fromByteOffset: index, as: UInt8.self) != ~complement[index] {
-                matches = false
-                break
-            }
-            if matches { found += 1 }
-            next = UnsafeRawPointer(hit) + 1
-        }
-        return found
-    }
-
-    private static let blockSize = 1 << 20
+    static let blockSize = 1 << 20
     private static let pageSize = 4096
 
     /// Shows every readable part of memory. A pattern across the border of two blocks is seen once: blocks overlap.
