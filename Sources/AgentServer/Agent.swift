@@ -88,8 +88,10 @@ public final class Agent {
         calls: any InterprocessCalls = LinuxInterprocessCalls.shared, clock: any SystemClock = RealClock()
     ) throws(ProtectionError) -> Opening {
         // Nothing is made where there is no keybag.
-        _ = try Keybag.claimedIdentifier(in: home, system)
-        switch try AgentListener.claim(try home.agentDirectory(system), system: system, calls: calls) {
+        let state = home.stateDirectory(of: try Keybag.claimedIdentifier(in: home, system))
+        switch try AgentListener.claim(
+            try home.agentDirectory(system), stateDirectory: state, system: system, calls: calls)
+        {
         case .running(let process): return .running(process: process)
         case .claimed(let listener):
             return .agent(try Agent(home, listener, options, log, system, calls, clock))
