@@ -66,6 +66,8 @@ public final class Agent {
     var hasWarnedOfRoom = false
     var isEnding = false
     let clientLimit: Int
+    /// The most connections that may borrow keys: there is always room for one that wants to lock.
+    var keyClientLimit: Int { clientLimit - min(64, clientLimit / 4) }
     var hasWarnedOfMemory = false
     var logind: LogindTrigger?
 
