@@ -57,6 +57,10 @@ extension Agent {
                     + "client \(lowest) to \(highest)")
             return dismiss(connection, number: number, error)
         }
+        if wantsMemory, clients.count(where: \.hasMemory) >= keyClientLimit {
+            let error = ProtectionError(.busy, "the agent has as many clients as it can have")
+            return dismiss(connection, number: number, error)
+        }
         connection.hasSaidHello = true
         connection.hasMemory = wantsMemory
         send(

@@ -66,6 +66,8 @@ public final class Agent {
     var hasWarnedOfRoom = false
     var isEnding = false
     let clientLimit: Int
+    /// The most connections that may borrow keys: there is always room for one that wants to lock.
+    var keyClientLimit: Int { clientLimit - min(64, clientLimit / 4) }
     var hasWarnedOfMemory = false
     var logind: LogindTrigger?
 
@@ -88,8 +90,10 @@ public final class Agent {
         calls: any InterprocessCalls = LinuxInterprocessCalls.shared, clock: any SystemClock = RealClock()
     ) throws(ProtectionError) -> Opening {
         // Nothing is made where there is no keybag.
-        _ = try Keybag.claimedIdentifier(in: home, system)
-        switch try AgentListener.claim(try home.agentDirectory(system), system: system, calls: calls) {
+        let state = home.stateDirectory(of: try Keybag.claimedIdentifier(in: home, system))
+        switch try AgentListener.claim(
+            try home.agentDirectory(system), stateDirectory: state, system: system, calls: calls)
+        {
         case .running(let process): return .running(process: process)
         case .claimed(let listener):
             return .agent(try Agent(home, listener, options, log, system, calls, clock))

@@ -16,7 +16,7 @@ final class AgentListener {
     /// Byte 0 is locked by the agent as long as it lives, byte 1 by whoever is about to become it: so all who start at once
     /// wait until one of them can be talked to.
     private enum Byte {
-        static let agent: Int64 = 0
+        static let agent = AgentNote.lockedByte
         static let start: Int64 = 1
     }
 
@@ -43,15 +43,15 @@ final class AgentListener {
         self.calls = calls
     }
 
-    /// Makes sure of the directory and takes the lock, or finds who has it.
+    /// Makes sure of the directory of the socket and takes the lock, or finds who has it. The lock lies with the keybag's
+    /// state, so that there is one agent wherever each session has its sockets.
     static func claim(
-        _ path: FilePath, system: any SystemCalls, calls: any InterprocessCalls
+        _ path: FilePath, stateDirectory: FilePath, system: any SystemCalls, calls: any InterprocessCalls
     ) throws(ProtectionError) -> Claim {
         let directory = try openDirectory(path, system)
         let sentence = "the agent's lock file cannot be used"
         let file = try translatingErrors(sentence) { () throws(SystemError) in
-            let file = try system.openFile(
-                AgentSocket.lockName, in: directory.number, [.read, .write, .create, .noFollow, .nonBlocking])
+            let file = try openLockFile(stateDirectory, directory.number, system)
             _ = try system.lock(file.number, .exclusive, start: Byte.start, count: 1, wait: true)
             return file
         }
@@ -59,7 +59,7 @@ final class AgentListener {
             try system.lock(file.number, .exclusive, start: Byte.agent, count: 1, wait: false)
         }
         guard isFree else { return .running(process: process(in: file.number, system)) }
-        try translatingErrors(sentence) { () throws(SystemError) in try note(in: file.number, system) }
+        note(AgentNote(process: getpid(), socket: path.appending(AgentSocket.name)), in: file.number, system)
         return .claimed(AgentListener(path, directory, file, system, calls))
     }
 
@@ -88,22 +88,39 @@ final class AgentListener {
         return directory
     }
 
-    private static func note(in file: Int32, _ system: any SystemCalls) throws(SystemError) {
-        try system.truncate(file, to: 0)
-        let text = Array("\(getpid())\n".utf8)
-        try text.withUnsafeBytes { bytes in
-            Result { () throws(SystemError) in try system.writeFully(file, bytes, at: 0) }
-        }.get()
+    /// Where nothing can be written any more the lock lies beside the socket: an unlock needs no room on a disk.
+    private static func openLockFile(
+        _ stateDirectory: FilePath, _ socketDirectory: Int32, _ system: any SystemCalls
+    ) throws(SystemError) -> Descriptor {
+        let options: OpenOptions = [.read, .write, .create, .noFollow, .nonBlocking]
+        do throws(SystemError) {
+            return try system.openFile(stateDirectory.appending(AgentSocket.lockName), options)
+        } catch {
+            guard [EROFS, EACCES, ENOSPC, EDQUOT].contains(error.errorNumber) else { throw error }
+            return try system.openFile(AgentSocket.lockName, in: socketDirectory, options)
+        }
     }
 
+    /// Without room for it, the agent is found where it usually is.
+    private static func note(_ note: AgentNote, in file: Int32, _ system: any SystemCalls) {
+        do throws(SystemError) {
+            try system.truncate(file, to: 0)
+            try note.encoded.withUnsafeBytes { bytes in
+                Result { () throws(SystemError) in try system.writeFully(file, bytes, at: 0) }
+            }.get()
+        } catch {
+            try? system.truncate(file, to: 0)
+        }
+    }
+
+    /// 0 when it cannot be told.
     private static func process(in file: Int32, _ system: any SystemCalls) -> Int32 {
-        var bytes = [UInt8](repeating: 0, count: 16)
+        var bytes = [UInt8](repeating: 0, count: AgentNote.maximumSize)
         let result = bytes.withUnsafeMutableBytes { buffer in
             Result { () throws(SystemError) in try system.readFully(file, into: buffer, at: 0) }
         }
         guard case .success(let count) = result else { return 0 }
-        let digits = bytes.prefix(count).prefix { $0 != UInt8(ascii: "\n") }
-        return Int32(String(decoding: digits, as: UTF8.self)) ?? 0
+        return AgentNote(decoding: Array(bytes.prefix(count)))?.process ?? 0
     }
 
     // MARK: The socket

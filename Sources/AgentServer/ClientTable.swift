@@ -15,6 +15,10 @@ final class ClientTable {
     var count: Int { connections.count }
     var all: some Sequence<ClientConnection> { connections.values }
 
+    func count(where isCounted: (ClientConnection) -> Bool) -> Int {
+        connections.values.count(where: isCounted)
+    }
+
     subscript(_ number: ClientConnection.Number) -> ClientConnection? { connections[number] }
 
     /// The number of the next one to be added.

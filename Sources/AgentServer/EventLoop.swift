@@ -31,6 +31,9 @@ final class EventLoop {
     private var nextToken: Token = 1
     private var timerTime: Double?
     private var hadWork = false
+    /// How often in a row it looked again in vain, and how often it will not do so before it sleeps.
+    private var looksInVain = 0
+    private var looksToSkip = 0
 
     /// How long it looks again before it sleeps, in nanoseconds: to be woken costs more than a message. Of use only where
     /// the other side has a processor of its own meanwhile.
@@ -100,16 +103,30 @@ final class EventLoop {
     /// Waits until something happens, at most so many milliseconds (-1 for ever), and handles each thing once.
     func turn(milliseconds: Int32) throws(SystemError) {
         var events: [PolledEvent] = []
-        if hadWork, milliseconds != 0 {
-            let end = Self.nanoseconds + patience
-            repeat {
-                events = try calls.wait(for: pollSet.number, milliseconds: 0)
-            } while events.isEmpty
-                && Self.nanoseconds < end
-        }
+        if hadWork, milliseconds != 0 { events = try lookAgain() }
         if events.isEmpty { events = try calls.wait(for: pollSet.number, milliseconds: milliseconds) }
         hadWork = !events.isEmpty
         for event in events { sources[event.token]?.handler(event.events) }
+    }
+
+    /// Looks for more for some tens of microseconds. Where that is in vain, because a client shares this processor at the
+    /// moment, it would only keep the client from going on: then it is left for a while.
+    private func lookAgain() throws(SystemError) -> [PolledEvent] {
+        guard patience > 0, looksToSkip == 0 else {
+            looksToSkip = max(0, looksToSkip - 1)
+            return []
+        }
+        let end = Self.nanoseconds + patience
+        repeat {
+            let events = try calls.wait(for: pollSet.number, milliseconds: 0)
+            if !events.isEmpty {
+                looksInVain = 0
+                return events
+            }
+        } while Self.nanoseconds < end
+        looksInVain = min(looksInVain + 1, 6)
+        looksToSkip = 1 << looksInVain
+        return []
     }
 
     /// Nanoseconds of a clock that only runs forward: for durations, not for deadlines that a test may move.

@@ -77,6 +77,10 @@ public struct KeybagHome: Hashable, Sendable {
         return stateDirectory(of: try Keybag.claimedIdentifier(in: self, system)).appending("run")
     }
 
+    /// True when the directory of the socket depends on the environment of whoever asks: then an agent may be somewhere
+    /// else than where this process would start one.
+    public var socketDependsOnEnvironment: Bool { stateRoot != nil }
+
     /// Names by which anybody's home and state directory are known: all of a set lie in one directory.
     public static let marks: [Set<FilePath>] = [["keybag.json", "keybag.lock"], Set(FileDeviceKeyStore.names)]
 

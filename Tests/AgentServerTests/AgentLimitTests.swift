@@ -65,11 +65,11 @@ import TestSupport
         #expect(try silent[0].isHungUp())
         let later = try fixture.connect(wantsMemory: false)
         #expect(try silent[1].isHungUp())
-        try silent[2].hello()
+        try silent[2].hello(wantsMemory: false)
         #expect(try first.status().clientCount == 7)
         _ = try (late.status(), later.status())
         // When all have spoken, the newcomer is told.
-        for client in silent[3...] { try client.hello() }
+        for client in silent[3...] { try client.hello(wantsMemory: false) }
         let refused = try RawClient(fixture.socket)
         let message = try refused.receive()
         #expect(message.number == 0)
@@ -77,6 +77,20 @@ import TestSupport
         #expect(try refused.isHungUp())
         #expect(try RawClient.code(of: first.call(.stop)) == nil)
         agent.join()
+    }
+
+    @Test func whoWantsToLockFindsRoomWhenThereIsNoneForKeys() throws {
+        let fixture = try AgentFixture()
+        let agent = try Self.start(fixture, TestCalls(), clientLimit: 8)
+        let borrowers = try (0..<6).map { _ in try fixture.connect() }
+        let refused = try RawClient(fixture.socket)
+        let number = try refused.send(.hello(lowestVersion: 1, highestVersion: 1, wantsMemory: true))
+        #expect(try RawClient.code(of: refused.reply(to: number)) == .busy)
+        #expect(try refused.isHungUp())
+        let control = try fixture.connect(wantsMemory: false)
+        guard case .lockResult = try control.call(.lock(.command)) else { throw RawClient.Silence() }
+        #expect(try control.status().clientCount == UInt32(borrowers.count))
+        try agent.stop()
     }
 
     @Test func withoutDescriptorsASilentConnectionGoesAndElseNewcomersWait() throws {

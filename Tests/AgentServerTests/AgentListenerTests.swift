@@ -64,9 +64,9 @@ import TestSupport
         #expect(throws: SystemError.self) { try RawClient(fixture.socket) }
         let agent = try fixture.start()
         #expect(try fixture.connect(wantsMemory: false).status().state == .beforeFirstUnlock)
-        #expect(try fixture.directory.names(in: "home/run") == ["agent.lock", "agent.sock"])
+        #expect(try fixture.directory.names(in: "home/run") == ["agent.sock"])
         try agent.stop()
-        #expect(try fixture.directory.names(in: "home/run") == ["agent.lock"])
+        #expect(try fixture.directory.names(in: "home/run") == [])
     }
 
     @Test func anotherSocketInItsPlaceIsLeftAlone() throws {
@@ -77,7 +77,7 @@ import TestSupport
         let other = try LinuxInterprocessCalls.shared.listen(at: fixture.socket, backlog: 1)
         #expect(try RawClient.code(of: control.call(.stop)) == nil)
         agent.join()
-        #expect(try fixture.directory.names(in: "home/run") == ["agent.lock", "agent.sock"])
+        #expect(try fixture.directory.names(in: "home/run") == ["agent.sock"])
         try system.close(other)
     }
 
@@ -85,7 +85,7 @@ import TestSupport
         let fixture = try AgentFixture()
         let agent = try fixture.start()
         for (name, permissions): (FilePath, UInt32) in [
-            ("run", 0o700), ("run/agent.sock", 0o600), ("run/agent.lock", 0o600),
+            ("run", 0o700), ("run/agent.sock", 0o600), ("state/agent.lock", 0o600),
         ] {
             let status = try system.status(
                 of: fixture.home.directory.appending(name), in: currentDirectory, followLinks: false)
@@ -127,7 +127,7 @@ import TestSupport
         let number = try early.send(.hello(lowestVersion: 1, highestVersion: 1, wantsMemory: false))
         let agent = try fixture.start(options: options)
         guard case .welcome = try early.reply(to: number) else { throw RawClient.Silence() }
-        #expect(try fixture.directory.names(in: "home/run") == ["agent.lock"])
+        #expect(try fixture.directory.names(in: "home/run") == [])
         #expect(try RawClient.code(of: early.call(.stop)) == nil)
         agent.join()
         // Its name is the service manager's.

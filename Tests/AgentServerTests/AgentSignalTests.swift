@@ -35,7 +35,7 @@ import TestSupport
         // Class A and B end with the agent; what was open of C and D stays readable.
         #expect(keys.map { client.key(of: $0.loan) != nil } == [false, false, true, true])
         #expect(client.isErased(keys[0].loan) && client.isErased(keys[1].loan))
-        #expect(try fixture.directory.names(in: "home/run") == ["agent.lock"])
+        #expect(try fixture.directory.names(in: "home/run") == [])
     }
 
     @Test func hangUpLocksAndReadsTheSettings() throws {

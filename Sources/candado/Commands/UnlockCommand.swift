@@ -32,8 +32,16 @@ enum UnlockCommand {
         } catch {
             guard AgentConnection.isAbsence(error) else { throw error }
         }
-        _ = try AgentStarter(context, socket: socket).start()
-        return try AgentClient.status(at: socket)
+        let process = try AgentStarter(context, socket: socket).start()
+        do throws(ProtectionError) {
+            return try AgentClient.status(at: socket)
+        } catch {
+            guard AgentConnection.isAbsence(error) else { throw error }
+            throw ProtectionError(
+                .agentNotReachable,
+                "an agent of this home runs as process \(process), where this command cannot reach it: in another container, or with its socket gone",
+                path: socket)
+        }
     }
 
     private static func report(_ status: AgentStatus, _ console: Console) {

@@ -18,7 +18,7 @@ import Testing
         let first = try home.start()
         first.kill(SIGKILL)
         try first.wait()
-        #expect(try home.directory.names(in: "home/run") == ["agent.lock", "agent.log", "agent.sock"])
+        #expect(try home.directory.names(in: "home/run") == ["agent.log", "agent.sock"])
         #expect(throws: ProtectionError.self) { try home.status() }
         let second = try home.start()
         #expect(try home.status().process == UInt32(second.process))
@@ -28,11 +28,12 @@ import Testing
         // Not even what is no socket, and a lock file that names a process that lives.
         try home.directory.write(Array("no socket".utf8), to: "home/run/agent.sock")
         try home.directory.write(Array("nor this".utf8), to: "home/run/agent.sock.new")
-        try home.directory.write(Array("1\n".utf8), to: "home/run/agent.lock")
+        try home.directory.write(Array("1\n".utf8), to: "home/state/agent.lock")
         let third = try home.start()
         #expect(try home.status().process == UInt32(third.process))
-        #expect(try home.directory.read("home/run/agent.lock") == Array("\(third.process)\n".utf8))
-        #expect(try home.directory.names(in: "home/run") == ["agent.lock", "agent.log", "agent.sock"])
+        let note = try #require(AgentNote(decoding: try home.directory.read("home/state/agent.lock")))
+        #expect(note.process == third.process)
+        #expect(try home.directory.names(in: "home/run") == ["agent.log", "agent.sock"])
     }
 
     /// Field report CC-07: one home, one agent, whoever starts it and however often.
@@ -82,7 +83,7 @@ import Testing
         #expect(try listener.event() == .lock(.didLock, .termination))
         #expect(try listener.isHungUp())
         #expect(try agent.wait() == .success)
-        #expect(try home.directory.names(in: "home/run") == ["agent.lock", "agent.log"])
+        #expect(try home.directory.names(in: "home/run") == ["agent.log"])
         #expect(handles.map { Home.code($0) } == [.locked(.complete), .locked(.completeUnlessOpen), nil, nil])
         for handle in handles { try handle.close() }
     }
