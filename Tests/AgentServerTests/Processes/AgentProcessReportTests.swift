@@ -69,8 +69,7 @@ import Testing
         #expect(try AgentClient.status(at: socket, system: system).state == .unlocked)
         #expect(try AgentClient.lock(at: socket, reason: .command, system: system).outcome == .locked)
         try AgentClient.reload(at: socket, system: system)
-        try AgentClient.stop(at: socket, system: system)
-        agent.join()
+        try agent.stop()
         let home = fixture.home.directory
         let seen = paths.withLock { $0 }
         #expect(seen.contains(home.appending("keybag.json")) && seen.contains(socket.parent))
