@@ -61,6 +61,26 @@ final class AgentFileKeyLease: FileKeyLease {
         return state.serial == serial ? state.kind : .free
     }
 
+    /// A key that a lock takes back is copied for each chunk only: a process that is stopped in the middle of an operation
+    /// then hardly ever has one. The others may as well be copied once.
+    var lendsForOperations: Bool {
+        guard slab.process.isOwn else { return true }
+        switch kind {
+        case .lasting, .whileAgentLives: return true
+        case .guarded, .free: return false
+        }
+    }
+
+    func check() throws {
+        try slab.process.check()
+        switch kind {
+        case .lasting where lentAs != .completeUnlessOpen: return
+        case .lasting, .whileAgentLives: if !slab.lock.page.isHeld { throw Self.endedWithAgent }
+        case .free: throw hasAgentTaken ? Self.endedWithAgent : Self.ended
+        case .guarded: if try !isInForce(guardedEpoch()) { throw Self.ended }
+        }
+    }
+
     func withKey<Result>(_ body: (borrowing FileKey) throws -> Result) throws -> Result {
         try slab.process.check()
         return try KeyUse.marked {
@@ -92,11 +112,15 @@ final class AgentFileKeyLease: FileKeyLease {
         let epoch = try guardedEpoch()
         let counter = slab.usage.page.guarded(epoch: epoch)
         counter.begin()
-        guard slab.lock.page.word.epoch == epoch, slab.lock.page.isInForce(slab.clock) else {
+        guard isInForce(epoch) else {
             counter.end()
             throw Self.ended
         }
         return counter
+    }
+
+    private func isInForce(_ epoch: UInt64) -> Bool {
+        slab.lock.page.word.epoch == epoch && slab.lock.page.isInForce(slab.clock)
     }
 
     /// A loan that was raised counts from the first time that this is seen. While a lock is under way nothing is begun:
