@@ -84,10 +84,13 @@ final class AgentFileKeyLease: FileKeyLease {
     func withKey<Result>(_ body: (borrowing FileKey) throws -> Result) throws -> Result {
         try slab.process.check()
         return try KeyUse.marked {
+            // What needs no key is done before and after it is in hands.
+            let room = try Self.room()
             let counter = try begin()
+            defer { slab.usage.page.lastUse = LockPage.nanoseconds(slab.clock.secondsSinceBoot) }
             // After every copy of the key is gone: a lock believes it.
             defer { counter.end() }
-            return try withCopy(body)
+            return try withCopy(in: room, body)
         }
     }
 
@@ -136,14 +139,15 @@ final class AgentFileKeyLease: FileKeyLease {
     }
 
     /// A function of its own, so that the copy is gone when it returns.
-    private func withCopy<Result>(_ body: (borrowing FileKey) throws -> Result) throws -> Result {
-        let key = try copyOfKey()
-        slab.usage.page.lastUse = LockPage.nanoseconds(slab.clock.secondsSinceBoot)
+    private func withCopy<Result>(
+        in room: consuming SecretBytes, _ body: (borrowing FileKey) throws -> Result
+    ) throws -> Result {
+        let key = try copyOfKey(in: room)
         return try body(key)
     }
 
-    private func copyOfKey() throws(ProtectionError) -> FileKey {
-        var bytes = try Self.room()
+    private func copyOfKey(in room: consuming SecretBytes) throws(ProtectionError) -> FileKey {
+        var bytes = room
         let isWhole = bytes.withUnsafeMutableBytes { slab.slab.copyKey(of: slot, serial: serial, into: $0) }
         guard isWhole else { throw Self.ended }
         return try FileKey(bytes)

@@ -123,9 +123,9 @@ import Testing
         var random = DeterministicRandom(seed: 4)
         var outcomes = (locked: 0, named: 0)
         for round in 0..<200 {
-            // It reads again, and then goes on for a random while.
+            // It reads again, and then goes on for a random while. The first read may have begun before the lock.
             let count = page.seen(by: 0)
-            try Self.await("the client does not read", [client]) { page.seen(by: 0) != count }
+            try Self.await("the client does not read", [client]) { page.seen(by: 0) &- count >= 2 }
             for _ in 0..<Int.random(in: 0..<60_000, using: &random) { _ = page.phase }
             try client.stop()
             if round < 3 {

@@ -125,9 +125,6 @@ func run(_ arguments: [String]) throws {
         guard let path = paths.first else { throw Usage() }
         let page = try LoopPage(descriptor: 3)
         let handle = try files.open(path, for: .reading)
-        let file = try LinuxSystemCalls.shared.openFile(path, [.read])
-        let record = try KeyRecord(
-            decoding: try LinuxSystemCalls.shared.attribute(KeyRecord.attributeName, of: file.number) ?? [])
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
         say("ready")
         var count: UInt32 = 0
@@ -135,8 +132,6 @@ func run(_ arguments: [String]) throws {
             guard try content(handle, buffer, at: UInt64(count % 14) * 4096) != nil else { continue }
             count &+= 1
             page.setSeen(count, by: 0)
-            // A part of the time is spent on borrowing, with no key in hands.
-            if count % 64 == 0 { _ = client.unwrap([record]) }
         }
     default: throw Usage()
     }
