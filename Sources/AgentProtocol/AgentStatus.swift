@@ -36,6 +36,8 @@ public struct AgentStatus: Hashable, Sendable {
     public var available: [ProtectionClass]
     /// False when memory for keys could not be locked.
     public var memoryIsLocked: Bool
+    /// Who still has keys although the state is not `unlocked`, in words: then the lock is not complete.
+    public var inTheWay: [String]
     /// Everybody who is connected, this one left out; the first ``maximumClients``.
     public var clients: [Client]
     /// How many are connected, this one left out.
@@ -47,7 +49,8 @@ public struct AgentStatus: Hashable, Sendable {
     public init(
         process: UInt32, version: String, keybag: KeybagIdentifier, state: LockState, since: Int64,
         lastLock: LockReason?, graceLeft: Double?, hasPasscode: Bool, hasRecoveryKey: Bool, isErased: Bool,
-        defaultClass: ProtectionClass, available: [ProtectionClass], memoryIsLocked: Bool, clients: [Client],
+        defaultClass: ProtectionClass, available: [ProtectionClass], memoryIsLocked: Bool, inTheWay: [String],
+        clients: [Client],
         clientCount: UInt32
     ) {
         self.process = process
@@ -63,6 +66,7 @@ public struct AgentStatus: Hashable, Sendable {
         self.defaultClass = defaultClass
         self.available = available
         self.memoryIsLocked = memoryIsLocked
+        self.inTheWay = inTheWay
         self.clients = clients
         self.clientCount = clientCount
     }
@@ -86,6 +90,9 @@ public struct AgentStatus: Hashable, Sendable {
             try reader.protectionClass()
         }
         memoryIsLocked = try reader.flag()
+        inTheWay = try reader.list(atMost: LockReport.longestList / 2) { (reader) throws(MalformedMessage) in
+            try reader.text()
+        }
         clients = try reader.list(atMost: Self.maximumClients) { (reader) throws(MalformedMessage) in
             Client(
                 process: try reader.number(UInt32.self), executable: try reader.text(),
@@ -110,6 +117,7 @@ public struct AgentStatus: Hashable, Sendable {
         writer.number(defaultClass.rawValue)
         writer.list(available) { $0.number($1.rawValue) }
         writer.flag(memoryIsLocked)
+        writer.list(Array(inTheWay.prefix(LockReport.longestList / 2))) { $0.text($1) }
         writer.list(Array(clients.prefix(Self.maximumClients))) { writer, client in
             writer.number(client.process)
             writer.text(client.executable)

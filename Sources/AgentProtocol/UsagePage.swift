@@ -22,7 +22,11 @@ public struct UsagePage: @unchecked Sendable {
         fileprivate let address: UnsafeMutableRawPointer
 
         /// The client's side: an operation begins. A full fence: what is looked at afterwards is looked at afterwards.
-        public func begin() { _ = SharedWord.add32(address, 1) }
+        public func begin() {
+            _ = SharedWord.add32(address, 1)
+            // The addition alone does not keep a later look at another word behind it on every processor.
+            SharedWord.fence()
+        }
 
         /// The client's side: an operation has ended, and every copy of the key is gone.
         public func end() {

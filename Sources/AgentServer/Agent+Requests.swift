@@ -227,7 +227,7 @@ extension Agent {
             state: publication.state, since: publication.since, lastLock: publication.lastLock,
             graceLeft: keeper.graceLeft, hasPasscode: keybag.hasPasscode, hasRecoveryKey: keybag.hasRecoveryKey,
             isErased: keybag.isErased, defaultClass: keybag.defaultClass, available: publication.available,
-            memoryIsLocked: isMemoryLocked,
+            memoryIsLocked: isMemoryLocked, inTheWay: keeper.inTheWay,
             clients: named.map {
                 AgentStatus.Client(
                     process: UInt32(bitPattern: $0.process), executable: $0.executableText,

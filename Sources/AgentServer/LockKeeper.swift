@@ -144,6 +144,16 @@ final class LockKeeper {
         for lock in all { lock.answer(lock.outcome(clients, system)) }
     }
 
+    /// Who still has keys although it is locked: other holders, and operations that began before.
+    var inTheWay: [String] {
+        guard publication.state != .unlocked else { return [] }
+        let lock = WaitingLock(
+            holders: keybag.otherHolders(), leftovers: WaitingLock.leftovers(of: clients),
+            answer: { _ in })
+        guard case .incomplete(let holders) = lock.outcome(clients, system) else { return [] }
+        return holders
+    }
+
     // MARK: Keeping up
 
     /// When ``tick()`` has to be called, in seconds since boot.

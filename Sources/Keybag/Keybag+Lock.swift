@@ -27,6 +27,12 @@ extension Keybag {
         return holders.isEmpty ? .locked : .incomplete(holders: holders)
     }
 
+    /// Who else holds class keys of this keybag at this moment, in words.
+    public func otherHolders() -> [String] {
+        let own = HolderLock.name(Int64(getpid()))
+        return holderLock.holders().filter { $0 != own }
+    }
+
     /// When the host has to call ``tick()``, on the clock's seconds since boot. Nil when no lock is pending.
     public var nextDeadline: Double? { manager.nextDeadline }
 

@@ -77,6 +77,11 @@ public struct KeybagHome: Hashable, Sendable {
         return stateDirectory(of: try Keybag.claimedIdentifier(in: self, system)).appending("run")
     }
 
+    /// The file in the state directory on which an agent holds a lock as long as it lives.
+    public static let agentLockName: FilePath = "agent.lock"
+    /// The byte of it that is locked.
+    public static let agentLockByte: Int64 = 0
+
     /// True when the directory of the socket depends on the environment of whoever asks: then an agent may be somewhere
     /// else than where this process would start one.
     public var socketDependsOnEnvironment: Bool { stateRoot != nil }

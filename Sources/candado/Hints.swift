@@ -5,7 +5,8 @@ enum Hints {
     /// Sentences of advice for an error, most useful first. None where there is nothing useful to say.
     static func advice(for code: ProtectionError.Code) -> [String] {
         switch code {
-        case .locked(nil): ["'candado unlock' unlocks for all; --passcode-file, --passcode-fd or a terminal for one command"]
+        case .locked(nil):
+            ["'candado unlock' unlocks for all; --passcode-file, --passcode-fd or a terminal for one command"]
         case .locked(let protectionClass?):
             [
                 """

@@ -46,7 +46,7 @@ enum MessageSamples {
     static let status = AgentStatus(
         process: 77, version: "0.1.0", keybag: keybag, state: .locked, since: -1, lastLock: .sleep, graceLeft: 2.5,
         hasPasscode: true, hasRecoveryKey: false, isErased: true, defaultClass: .completeUnlessOpen,
-        available: [.completeUntilFirstUserAuthentication, .none], memoryIsLocked: false,
+        available: [.completeUntilFirstUserAuthentication, .none], memoryIsLocked: false, inTheWay: ["process 5"],
         clients: [AgentStatus.Client(process: 1, executable: "/bin/a", loans: 3)], clientCount: 4)
 
     static let replies: [AgentReply] = {
@@ -54,6 +54,7 @@ enum MessageSamples {
         bare.lastLock = nil
         bare.graceLeft = nil
         bare.clients = []
+        bare.inTheWay = []
         let memory = AgentReply.NewMemory(epoch: 9, hasUsagePage: true, slabPages: [1, 4, 64])
         let events: [AgentEvent] =
             LockState.allCases.map { .state($0) }

@@ -10,6 +10,8 @@ struct StatusReport: Sendable, Hashable {
     let defaultClass: ProtectionClass
     /// The classes whose files can be read now.
     let available: Set<ProtectionClass>
+    /// Who has keys although the state is not `unlocked`: then the lock is not complete.
+    let inTheWay: [String]
     /// What the agent tells of itself; nil when none runs.
     let agent: AgentStatus?
 
@@ -21,6 +23,7 @@ struct StatusReport: Sendable, Hashable {
         hasRecoveryKey = keybag.hasRecoveryKey
         defaultClass = keybag.defaultClass
         available = Set(ProtectionClass.allCases.filter(keybag.canUnwrap))
+        inTheWay = keybag.lockState == .unlocked ? [] : keybag.otherHolders()
         agent = nil
     }
 
@@ -32,13 +35,15 @@ struct StatusReport: Sendable, Hashable {
         hasRecoveryKey = status.hasRecoveryKey
         defaultClass = status.defaultClass
         available = Set(status.available)
+        inTheWay = status.inTheWay
         agent = status
     }
 
     /// Joins the facts.
     init(
         state: LockState, keybag: KeybagIdentifier, hasPasscode: Bool, hasRecoveryKey: Bool,
-        defaultClass: ProtectionClass, available: Set<ProtectionClass>, agent: AgentStatus? = nil
+        defaultClass: ProtectionClass, available: Set<ProtectionClass>, inTheWay: [String] = [],
+        agent: AgentStatus? = nil
     ) {
         self.state = state
         self.keybag = keybag
@@ -46,6 +51,7 @@ struct StatusReport: Sendable, Hashable {
         self.hasRecoveryKey = hasRecoveryKey
         self.defaultClass = defaultClass
         self.available = available
+        self.inTheWay = inTheWay
         self.agent = agent
     }
 
@@ -63,6 +69,8 @@ struct StatusReport: Sendable, Hashable {
             .init("default_class", .string(defaultClass.name)),
             .init("agent", agent.map(Self.json) ?? .null),
             .init("classes", .object(classes)),
+            .init("complete", .boolean(inTheWay.isEmpty)),
+            .init("in_the_way", .array(inTheWay.map { .string($0) })),
         ])
     }
 
@@ -87,7 +95,8 @@ struct StatusReport: Sendable, Hashable {
 
     /// The lines.
     var lines: [String] {
-        var rows = [("state", state.rawValue)]
+        var rows = [("state", state.rawValue + (inTheWay.isEmpty ? "" : ", but not everywhere"))]
+        rows += inTheWay.map { ("still has keys", $0) }
         if let agent {
             rows.append(("since", Self.time(agent.since)))
             if let grace = agent.graceLeft { rows.append(("locks in", Hints.duration(grace))) }

@@ -1,4 +1,4 @@
-import Cryptography
+import AgentProtocol
 import FileProtection
 import Glibc
 import TestSupport
@@ -78,7 +78,7 @@ import Testing
     /// The passcode is there while it is worked out, and nothing is left of a try that failed either.
     @Test(.enabled(if: Home.isRoot, Home.needsRoot))
     func aPasscodeIsInTheAgentOnlyWhileItIsTried() throws {
-        let home = try Home(cost: Scrypt.Cost(logN: 14, r: 8, p: 12))
+        let home = try Home()
         let agent = try home.start(["--ordinary-memory"])
         let own = MemoryScan(for: try AgentFixture.secret(Home.passcode))
         let wrongText = "another passcode that is not the right one"
@@ -88,8 +88,10 @@ import Testing
         ] {
             let client = try RawClient(home.socket)
             try client.hello(wantsMemory: false)
+            let tries = try Home.HeldTries(home)
             let number = try client.send(.unlock(passcodeSize: text.utf8.count), passcode: text)
             #expect(try isSoon { try scan.copies(in: agent.process) > 0 }, "the scan is blind")
+            tries.letGo()
             #expect(try RawClient.code(of: try client.reply(to: number)) == expected)
             #expect(try scan.copies(in: agent.process) == 0)
         }

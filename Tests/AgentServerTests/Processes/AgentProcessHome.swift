@@ -100,6 +100,27 @@ final class AgentProcessHome {
 
     var log: String { (try? directory.read("home/run/agent.log")).map { String(decoding: $0, as: UTF8.self) } ?? "" }
 
+    /// Lets every try of a passcode wait, before it is worked out, until this value is told otherwise or goes away.
+    final class HeldTries {
+        private var file: Int32?
+
+        init(_ home: AgentProcessHome) throws {
+            let path = home.home.directory.appending("state/attempts")
+            let file = try LinuxSystemCalls.shared.open(path, in: currentDirectory, [.read, .write], permissions: 0)
+            self.file = file
+            guard try LinuxSystemCalls.shared.lock(file, .exclusive, start: 0, count: 1, wait: true) else {
+                throw AgentProcess.Failure(description: "no lock")
+            }
+        }
+
+        func letGo() {
+            if let file { try? LinuxSystemCalls.shared.close(file) }
+            file = nil
+        }
+
+        deinit { letGo() }
+    }
+
     // MARK: What must not be found
 
     /// Scans for the secrets of the home, by name.
