@@ -1,3 +1,4 @@
+import Glibc
 import LinuxSystem
 import ProtectionModel
 
@@ -64,6 +65,18 @@ public struct KeybagHome: Hashable, Sendable {
         switch state {
         case .fixed(let path): path
         case .byIdentifier(let root): root.appending(FilePath(keybag.description) ?? "keybag")
+        }
+    }
+
+    /// Throws `system(EPERM)` when the home belongs to another user: what root would change in it by mistake, its owner
+    /// could not read any more.
+    public func requireOwner(_ system: any SystemCalls = LinuxSystemCalls.shared) throws(ProtectionError) {
+        // One that is not there, or cannot be looked at, shows itself when it is used.
+        guard let status = try? system.status(of: directory, in: currentDirectory, followLinks: true) else { return }
+        guard status.owner == geteuid() else {
+            throw ProtectionError(
+                .system(ErrorNumber.notPermitted),
+                "this home belongs to user \(status.owner), and only that user changes it", path: directory)
         }
     }
 
