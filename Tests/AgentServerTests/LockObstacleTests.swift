@@ -56,26 +56,30 @@ import TestSupport
         try agent.stop()
     }
 
-    /// With the process its copies are gone, whatever its page says.
-    @Test(arguments: [true, false]) func aProcessThatHasEndedIsNotInTheWay(hasProcessDescriptors: Bool) throws {
+    /// With the process its copies are gone, whatever its page says: by a descriptor of it, and without one by /proc.
+    @Test(arguments: [true, false]) func aProcessThatHasEndedIsNotInTheWay(hasProcessDescriptor: Bool) throws {
         let fixture = try AgentFixture()
         let calls = TestCalls()
-        calls.rules.withLock { $0.hasProcessDescriptors = hasProcessDescriptors }
         let agent = try fixture.start(calls: calls)
         let control = try fixture.connect(wantsMemory: false)
         #expect(try control.unlock() == nil)
         let child = try ChildOfTest()
-        calls.rules.withLock { $0.process = child.process }
+        // Readable, as the descriptor of a process, once it is woken.
+        let waker = try calls.makeWaker()
+        defer { try? LinuxSystemCalls.shared.close(waker) }
+        calls.rules.withLock { rules in
+            rules.process = child.process
+            rules.hasProcessDescriptors = hasProcessDescriptor
+            rules.processDescriptor = waker
+        }
         let client = try fixture.connect()
-        calls.rules.withLock { $0.process = nil }
         _ = try client.makeKey(.complete)
         try #require(client.usage).guarded(epoch: client.epoch).begin()
         client.hangUp()
+        #expect(try eventually { try control.status().clientCount == 0 })
         #expect(Self.names(try control.lock().outcome).count == 1)
-        kill(child.process, SIGKILL)
-        // The descriptor is that of the process that really is at the other end, this one.
-        guard !hasProcessDescriptors else { return try agent.stop() }
         // Nobody waits for the child: what is left of it has no memory.
+        if hasProcessDescriptor { calls.wake(waker) } else { kill(child.process, SIGKILL) }
         #expect(try eventually { try control.lock().outcome == .locked })
         try agent.stop()
     }

@@ -17,6 +17,8 @@ final class TestCalls: InterprocessCalls {
         var hasMemory = true
         /// Whether the kernel has descriptors of processes.
         var hasProcessDescriptors = true
+        /// What stands for the descriptor of a peer; nil for the real one.
+        var processDescriptor: Int32?
     }
 
     private struct Timer {
@@ -122,8 +124,14 @@ final class TestCalls: InterprocessCalls {
     }
     func connect(to path: FilePath) throws(SystemError) -> Int32 { try base.connect(to: path) }
     func processDescriptor(ofPeer socket: Int32) throws(SystemError) -> Int32? {
-        guard rules.withLock({ $0.hasProcessDescriptors }) else { return nil }
-        let descriptor = try base.processDescriptor(ofPeer: socket)
+        let rules = rules.withLock { $0 }
+        guard rules.hasProcessDescriptors else { return nil }
+        let descriptor: Int32?
+        if let given = rules.processDescriptor {
+            descriptor = try LinuxSystemCalls.shared.duplicate(given)
+        } else {
+            descriptor = try base.processDescriptor(ofPeer: socket)
+        }
         if let descriptor { held.withLock { _ = $0.descriptors.insert(descriptor) } }
         return descriptor
     }
