@@ -36,10 +36,10 @@ extension AgentClient {
     /// Makes the agent read the settings and the keybag again. Throws what is wrong with them, and `agentNotReachable`.
     public func reload() throws(ProtectionError) { try control().reload() }
 
-    /// Locks, and ends the agent: when this returns it has ended. Throws `agentNotReachable`.
-    public func stop() throws(ProtectionError) {
-        try control().stop()
-    }
+    /// Locks, and ends the agent: when this returns it has ended. Returns what was in the way of the lock. Throws
+    /// `agentNotReachable`.
+    @discardableResult
+    public func stop() throws(ProtectionError) -> LockReport { try control().stop() }
 
     // MARK: Without keys
 
@@ -68,11 +68,12 @@ extension AgentClient {
         system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) { try control(socket, calls, system).reload() }
 
-    /// Locks, and ends the agent at a path: when this returns it has ended.
+    /// Locks, and ends the agent at a path, as ``stop()`` does.
+    @discardableResult
     public static func stop(
         at socket: FilePath, calls: any InterprocessCalls = LinuxInterprocessCalls.shared,
         system: any SystemCalls = LinuxSystemCalls.shared
-    ) throws(ProtectionError) { try control(socket, calls, system).stop() }
+    ) throws(ProtectionError) -> LockReport { try control(socket, calls, system).stop() }
 
     private static func control(
         _ socket: FilePath, _ calls: any InterprocessCalls, _ system: any SystemCalls

@@ -86,20 +86,22 @@ struct AgentControl: Sendable {
 
     func reload() throws(ProtectionError) { try requireDone(reply(to: .reload)) }
 
-    /// Returns once the agent has ended, or does not end.
-    func stop() throws(ProtectionError) {
+    /// Returns once the agent has ended, or does not end, with what was in the way of its lock.
+    func stop() throws(ProtectionError) -> LockReport {
         try KeyUse.requireNone()
         let (connection, welcome) = try welcomedConnection()
         let agent = processDescriptor(of: connection, welcome.process)
-        try requireDone(
-            reply(over: connection, milliseconds: address.patience.reply) { (connection) throws(LinkLost) in
-                try connection.send(.stop, number: Self.number)
-            })
+        let answer = try reply(over: connection, milliseconds: address.patience.reply) {
+            (connection) throws(LinkLost) in
+            try connection.send(.stop, number: Self.number)
+        }
+        guard case .lockResult(let report) = answer else { throw unexpected }
         // The agent closes its connections a moment before it ends.
         while (try? connection.receive(milliseconds: address.patience.hello)) != nil {}
         if let agent {
             _ = try? address.calls.waitUntilReadable(agent.numbers[0], milliseconds: address.patience.hello)
         }
+        return report
     }
 
     /// Becomes readable when the agent has ended. Nil where the kernel has none, or where the socket was made by a service

@@ -78,7 +78,7 @@ struct StatusReport: Sendable, Hashable {
         .object([
             .init("pid", .integer(Int64(agent.process))), .init("version", .string(agent.version)),
             .init("since", .integer(agent.since)), .init("last_lock", .optional(agent.lastLock?.rawValue)),
-            .init("grace_seconds", agent.graceLeft.map { .integer(Int64($0.rounded(.up))) } ?? .null),
+            .init("grace_seconds", agent.graceLeft.map { .seconds($0) } ?? .null),
             .init("client_count", .integer(Int64(agent.clientCount))),
             .init(
                 "clients",
