@@ -36,8 +36,8 @@ extension AgentClient {
     /// Makes the agent read the settings and the keybag again. Throws what is wrong with them, and `agentNotReachable`.
     public func reload() throws(ProtectionError) { try control().reload() }
 
-    /// Locks, and ends the agent: when this returns it has ended. Returns what was in the way of the lock. Throws
-    /// `agentNotReachable`.
+    /// Locks, and ends the agent: when this returns it has ended. Says what was in the way of the lock; the outcome is
+    /// `locked` too where there is no passcode. Throws `agentNotReachable`.
     @discardableResult
     public func stop() throws(ProtectionError) -> LockReport { try control().stop() }
 
@@ -68,7 +68,7 @@ extension AgentClient {
         system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) { try control(socket, calls, system).reload() }
 
-    /// Locks, and ends the agent at a path, as ``stop()`` does.
+    /// Locks, and ends the agent at a path, like ``stop()``.
     @discardableResult
     public static func stop(
         at socket: FilePath, calls: any InterprocessCalls = LinuxInterprocessCalls.shared,

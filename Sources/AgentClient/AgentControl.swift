@@ -86,7 +86,7 @@ struct AgentControl: Sendable {
 
     func reload() throws(ProtectionError) { try requireDone(reply(to: .reload)) }
 
-    /// Returns once the agent has ended, or does not end, with what was in the way of its lock.
+    /// Returns once the agent has ended, or does not end, with what its lock achieved.
     func stop() throws(ProtectionError) -> LockReport {
         try KeyUse.requireNone()
         let (connection, welcome) = try welcomedConnection()

@@ -201,7 +201,9 @@ final class AgentLink: Sendable {
         guard let memory, !descriptors.isEmpty else { return }
         if memory.hasUsagePage {
             guard state.usage == nil else { throw .unexpected("a second usage page") }
-            state.usage = try LinkUsagePage(descriptors.removeFirst(), address.calls)
+            let page = descriptors.removeFirst()
+            let mark = memory.hasMark ? try LinkMark(descriptors.removeFirst(), address.system) : nil
+            state.usage = try LinkUsagePage(page, mark: mark, address.calls)
         }
         for (pages, descriptor) in zip(memory.slabPages, descriptors) {
             guard let usage = state.usage else { throw .unexpected("a slab without a usage page") }

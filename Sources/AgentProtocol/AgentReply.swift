@@ -11,11 +11,11 @@ public enum AgentReply: Sendable {
     case loans([Result<LoanName, ProtectionError>], NewMemory)
     /// To `rewrap`.
     case record(KeyRecord)
-    /// To `lock`.
+    /// To `lock` and `stop`.
     case lockResult(LockReport)
     /// To `status`.
     case statusResult(AgentStatus)
-    /// To `unlock`, `stop` and `reload`.
+    /// To `unlock` and `reload`.
     case done
     /// To `subscribe` once, and then whenever something happens.
     case event(AgentEvent)
@@ -23,29 +23,37 @@ public enum AgentReply: Sendable {
     case failure(ProtectionError)
 
     /// Memory that the client has to map before it uses the loans beside it, in the order of the descriptors: the usage
-    /// page, then slabs.
+    /// page, the mark, then slabs.
     public struct NewMemory: Hashable, Sendable {
         /// The lock epoch in which the loans were made: one of class A ends with it.
         public var epoch: UInt64
         /// True when the first descriptor is the usage page.
         public var hasUsagePage: Bool
+        /// True when the next descriptor is the mark: an open file that the client keeps open as long as it has a slab
+        /// mapped. It comes with the usage page, or never.
+        public var hasMark: Bool
         /// Pages of each new slab. Their slots are counted behind those of earlier ones.
         public var slabPages: [UInt16]
 
-        public init(epoch: UInt64, hasUsagePage: Bool = false, slabPages: [UInt16] = []) {
+        public init(
+            epoch: UInt64, hasUsagePage: Bool = false, hasMark: Bool = false, slabPages: [UInt16] = []
+        ) {
             self.epoch = epoch
             self.hasUsagePage = hasUsagePage
+            self.hasMark = hasMark
             self.slabPages = slabPages
         }
 
         /// Descriptors that come with it.
-        public var descriptorCount: Int { (hasUsagePage ? 1 : 0) + slabPages.count }
+        public var descriptorCount: Int { (hasUsagePage ? 1 : 0) + (hasMark ? 1 : 0) + slabPages.count }
         /// The most new slabs in one reply.
         public static let maximumSlabs = 6
 
         init(_ reader: inout WireReader) throws(MalformedMessage) {
             epoch = try reader.number(UInt64.self)
             hasUsagePage = try reader.flag()
+            hasMark = try reader.flag()
+            guard hasUsagePage || !hasMark else { throw MalformedMessage("a mark comes without a usage page") }
             slabPages = try reader.list(atMost: Self.maximumSlabs) { (reader) throws(MalformedMessage) in
                 let pages = try reader.number(UInt16.self)
                 guard pages > 0 else { throw MalformedMessage("a slab has no page") }
@@ -56,6 +64,7 @@ public enum AgentReply: Sendable {
         func write(to writer: inout WireWriter) {
             writer.number(epoch)
             writer.flag(hasUsagePage)
+            writer.flag(hasMark)
             writer.list(slabPages) { $0.number($1) }
         }
     }

@@ -18,7 +18,7 @@ public enum AgentRequest: Hashable, Sendable {
     case status
     /// Events from now on, the present state first.
     case subscribe
-    /// Lock, and end the agent.
+    /// Lock, and end the agent. Answered like `lock`.
     case stop
     /// The settings or the keybag were changed on disk.
     case reload

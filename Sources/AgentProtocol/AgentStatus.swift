@@ -38,20 +38,24 @@ public struct AgentStatus: Hashable, Sendable {
     public var memoryIsLocked: Bool
     /// Who still has keys although the state is not `unlocked`, in words: then the lock is not complete.
     public var inTheWay: [String]
-    /// Everybody who is connected, this one left out; the first ``maximumClients``.
+    /// Clients that have files of class `complete-unless-open` open, which a lock leaves to them.
+    public var openFiles: [LockReport.OpenFiles]
+    /// Everybody who is connected, this one left out; at most ``maximumClients``, the last of which then says how many more
+    /// there are, as process 0.
     public var clients: [Client]
     /// How many are connected, this one left out.
     public var clientCount: UInt32
 
     /// The most clients that a status names.
-    public static let maximumClients = 48
+    public static let maximumClients = 24
+    /// The most entries of the other lists.
+    static let longestList = 12
 
     public init(
         process: UInt32, version: String, keybag: KeybagIdentifier, state: LockState, since: Int64,
         lastLock: LockReason?, graceLeft: Double?, hasPasscode: Bool, hasRecoveryKey: Bool, isErased: Bool,
         defaultClass: ProtectionClass, available: [ProtectionClass], memoryIsLocked: Bool, inTheWay: [String],
-        clients: [Client],
-        clientCount: UInt32
+        openFiles: [LockReport.OpenFiles], clients: [Client], clientCount: UInt32
     ) {
         self.process = process
         self.version = version
@@ -67,8 +71,16 @@ public struct AgentStatus: Hashable, Sendable {
         self.available = available
         self.memoryIsLocked = memoryIsLocked
         self.inTheWay = inTheWay
+        self.openFiles = openFiles
         self.clients = clients
         self.clientCount = clientCount
+    }
+
+    /// The first of `count` clients for a message: where not all have room, the last entry says how many more there are.
+    public static func shortened(_ first: [Client], count: Int) -> [Client] {
+        guard count > maximumClients else { return first }
+        let named = first.prefix(maximumClients - 1)
+        return named + [Client(process: 0, executable: LockReport.left(count - named.count), loans: 0)]
     }
 
     init(_ reader: inout WireReader) throws(MalformedMessage) {
@@ -90,9 +102,10 @@ public struct AgentStatus: Hashable, Sendable {
             try reader.protectionClass()
         }
         memoryIsLocked = try reader.flag()
-        inTheWay = try reader.list(atMost: LockReport.longestList / 2) { (reader) throws(MalformedMessage) in
+        inTheWay = try reader.list(atMost: Self.longestList) { (reader) throws(MalformedMessage) in
             try reader.text()
         }
+        openFiles = try LockReport.openFiles(&reader, atMost: Self.longestList)
         clients = try reader.list(atMost: Self.maximumClients) { (reader) throws(MalformedMessage) in
             Client(
                 process: try reader.number(UInt32.self), executable: try reader.text(),
@@ -117,8 +130,9 @@ public struct AgentStatus: Hashable, Sendable {
         writer.number(defaultClass.rawValue)
         writer.list(available) { $0.number($1.rawValue) }
         writer.flag(memoryIsLocked)
-        writer.list(Array(inTheWay.prefix(LockReport.longestList / 2))) { $0.text($1) }
-        writer.list(Array(clients.prefix(Self.maximumClients))) { writer, client in
+        writer.list(LockReport.shortened(inTheWay, to: Self.longestList)) { $0.text($1) }
+        LockReport.write(openFiles, atMost: Self.longestList, to: &writer)
+        writer.list(Self.shortened(clients, count: clients.count)) { writer, client in
             writer.number(client.process)
             writer.text(client.executable)
             writer.number(client.loans)

@@ -13,7 +13,7 @@ extension WireWriter {
         case .wrongPasscode: number = 2
         case .tooManyTries(let seconds):
             number = 3
-            value.seconds(seconds.isFinite && seconds >= 0 ? seconds : 0)
+            value.seconds(seconds)
         case .noPasscodeSet: number = 4
         case .noPasscodeSource: number = 5
         case .notProtected: number = 6

@@ -27,9 +27,10 @@ public struct LoanSlab: @unchecked Sendable {
     /// Slots in all its pages.
     public let slotCount: Int
 
-    public init(_ mapping: SharedMapping) {
+    /// `pages` of ``pageSize`` at the beginning of a mapping, which may be larger where the system's pages are.
+    public init(_ mapping: SharedMapping, pages: UInt16) {
         address = mapping.address
-        slotCount = mapping.size / Self.pageSize * Self.slotsPerPage
+        slotCount = min(Int(pages), mapping.size / Self.pageSize) * Self.slotsPerPage
     }
 
     private func page(of slot: Int) -> UnsafeMutableRawPointer {
@@ -57,7 +58,8 @@ public struct LoanSlab: @unchecked Sendable {
 
     /// Puts a key into a free slot. The word comes last: whoever sees it sees the whole key.
     public func put(_ key: UnsafeRawBufferPointer, in slot: Int, _ kind: Kind, serial: UInt64) {
-        SharedWord.copyWords(from: key.baseAddress ?? UnsafeRawPointer(address), to: self.key(slot), count: 4)
+        guard key.count == Self.keySize, let source = key.baseAddress else { return }
+        SharedWord.copyWords(from: source, to: self.key(slot), count: 4)
         SharedWord.store64(word(slot), Self.word(kind, serial: serial))
     }
 

@@ -26,8 +26,27 @@ public struct LockReport: Hashable, Sendable {
         self.openFiles = openFiles
     }
 
-    /// The most entries of a list in a message: what is more is left out.
+    /// The most entries of a list in a message. The last one of a longer list says how many more there are.
     static let longestList = 24
+
+    /// Texts for a message; what is left out is counted in the last one.
+    static func shortened(_ texts: [String], to limit: Int) -> [String] {
+        guard texts.count > limit else { return texts }
+        return texts.prefix(limit - 1) + [left(texts.count - limit + 1)]
+    }
+
+    /// The same for open files: the last entry has no process, and the files of all that are left out.
+    static func shortened(_ files: [OpenFiles], to limit: Int) -> [OpenFiles] {
+        guard files.count > limit else { return files }
+        let rest = files.dropFirst(limit - 1)
+        let count = rest.reduce(UInt32(0)) { sum, files in
+            let (total, isTooMuch) = sum.addingReportingOverflow(files.count)
+            return isTooMuch ? .max : total
+        }
+        return files.prefix(limit - 1) + [OpenFiles(process: 0, executable: left(rest.count), count: count)]
+    }
+
+    static func left(_ count: Int) -> String { "and \(count) more" }
 
     init(_ reader: inout WireReader) throws(MalformedMessage) {
         switch try reader.number(UInt8.self) {
@@ -40,10 +59,22 @@ public struct LockReport: Hashable, Sendable {
                 })
         default: throw MalformedMessage("there is no such outcome")
         }
-        openFiles = try reader.list(atMost: Self.longestList) { (reader) throws(MalformedMessage) in
+        openFiles = try Self.openFiles(&reader, atMost: Self.longestList)
+    }
+
+    static func openFiles(_ reader: inout WireReader, atMost limit: Int) throws(MalformedMessage) -> [OpenFiles] {
+        try reader.list(atMost: limit) { (reader) throws(MalformedMessage) in
             OpenFiles(
                 process: try reader.number(UInt32.self), executable: try reader.text(),
                 count: try reader.number(UInt32.self))
+        }
+    }
+
+    static func write(_ openFiles: [OpenFiles], atMost limit: Int, to writer: inout WireWriter) {
+        writer.list(shortened(openFiles, to: limit)) { writer, files in
+            writer.number(files.process)
+            writer.text(files.executable)
+            writer.number(files.count)
         }
     }
 
@@ -55,12 +86,8 @@ public struct LockReport: Hashable, Sendable {
             writer.seconds(seconds)
         case .incomplete(let holders):
             writer.number(UInt8(2))
-            writer.list(Array(holders.prefix(Self.longestList))) { $0.text($1) }
+            writer.list(Self.shortened(holders, to: Self.longestList)) { $0.text($1) }
         }
-        writer.list(Array(openFiles.prefix(Self.longestList))) { writer, files in
-            writer.number(files.process)
-            writer.text(files.executable)
-            writer.number(files.count)
-        }
+        Self.write(openFiles, atMost: Self.longestList, to: &writer)
     }
 }

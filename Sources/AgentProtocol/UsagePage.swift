@@ -4,14 +4,12 @@ import LinuxSystem
 /// it used one last. With it a lock knows that no operation that began before it still holds a copy of a key.
 ///
 /// Bytes 0 and 4: operations with keys of class A under way, by the parity of half the epoch in which they began. 8:
-/// operations with other keys. All UInt32, with ``waiterBit`` set while the agent waits for 0. 16: when a key was used last,
-/// in nanoseconds of `CLOCK_BOOTTIME` (UInt64). The rest is zero.
+/// operations with other keys. All UInt32. 16: when a key was used last, in nanoseconds of `CLOCK_BOOTTIME` (UInt64). The
+/// rest is zero.
 ///
 /// A client that lies here harms itself alone: a lock names it as being in the way, or it keeps what it had read already.
 public struct UsagePage: @unchecked Sendable {
     public static let size = 4096
-    /// Set by the agent: whoever brings a count to 0 wakes it.
-    public static let waiterBit: UInt32 = 1 << 31
 
     private let address: UnsafeMutableRawPointer
 
@@ -30,20 +28,11 @@ public struct UsagePage: @unchecked Sendable {
 
         /// The client's side: an operation has ended, and every copy of the key is gone.
         public func end() {
-            if SharedWord.subtract32(address, 1) == UsagePage.waiterBit | 1 { SharedWord.wake32(address) }
+            _ = SharedWord.subtract32(address, 1)
         }
 
         /// The agent's side: operations under way.
-        public var count: UInt32 { SharedWord.load32(address) & ~UsagePage.waiterBit }
-
-        /// The agent's side: waits until none is under way, for at most so many milliseconds, or less: look again.
-        public func waitForNone(milliseconds: Int32) {
-            let before = SharedWord.or32(address, UsagePage.waiterBit)
-            if before & ~UsagePage.waiterBit != 0 {
-                SharedWord.wait32(address, while: before | UsagePage.waiterBit, milliseconds: milliseconds)
-            }
-            _ = SharedWord.and32(address, ~UsagePage.waiterBit)
-        }
+        public var count: UInt32 { SharedWord.load32(address) }
     }
 
     /// Operations with keys of class A that began in this epoch.

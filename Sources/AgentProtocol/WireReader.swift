@@ -39,9 +39,12 @@ struct WireReader {
         }
     }
 
+    /// Bounded, so that nobody who counts with it comes to numbers that no integer holds.
     mutating func seconds() throws(MalformedMessage) -> Double {
         let value = Double(bitPattern: try number(UInt64.self))
-        guard value.isFinite, value >= 0 else { throw MalformedMessage("a time is not a number of seconds") }
+        guard value.sign == .plus, value <= WireWriter.mostSeconds else {
+            throw MalformedMessage("a time is not a number of seconds")
+        }
         return value
     }
 
@@ -96,6 +99,8 @@ struct WireReader {
 struct WireWriter {
     /// The most bytes of a text: longer ones are cut at a character.
     static let longestText = 1024
+    /// The longest time, in seconds.
+    static let mostSeconds = 1e9
 
     private(set) var bytes: [UInt8] = []
 
@@ -105,7 +110,10 @@ struct WireWriter {
 
     mutating func flag(_ value: Bool) { bytes.append(value ? 1 : 0) }
 
-    mutating func seconds(_ value: Double) { number(value.bitPattern) }
+    /// What is no number of seconds is written as 0, and what is too much as the most.
+    mutating func seconds(_ value: Double) {
+        number((value > 0 ? min(value, Self.mostSeconds) : 0).bitPattern)
+    }
 
     mutating func raw(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
 

@@ -17,6 +17,9 @@ extension Agent {
         keeper.synchronize()
         // It may have been left with an event that it had no room for.
         guard clients[connection.number] != nil else { return }
+        if isEnding, [.unlock, .reload].contains(request.kind) {
+            return send(.failure(Self.ending), to: connection, number: number)
+        }
         switch request {
         case .hello: break
         case .makeFileKeys(let protectionClass, let flags, let count, let releases):
@@ -162,6 +165,8 @@ extension Agent {
 
     // MARK: Control
 
+    private static let ending = ProtectionError(.cancelled, "the agent is about to end")
+
     private func unlock(_ passcode: PasscodeTry?, _ number: UInt32, _ connection: ClientConnection) {
         guard let passcode else { return end(connection, "an unlock came without a passcode") }
         log.info("an unlock is asked for by \(connection.name)")
@@ -205,9 +210,12 @@ extension Agent {
     }
 
     private func stop(_ number: UInt32, _ connection: ClientConnection) {
-        log.info("the end is asked for by \(connection.name)")
-        lockToEnd()
-        send(.done, to: connection, number: number)
+        let asking = connection.number
+        lockToEnd { [unowned self] report in
+            guard let connection = clients[asking] else { return }
+            send(.lockResult(report), to: connection, number: number)
+        }
+        log.info("the end was asked for by \(connection.name)")
     }
 
     private func reload(_ number: UInt32, _ connection: ClientConnection) {
@@ -221,18 +229,17 @@ extension Agent {
     }
 
     private func status(for asking: ClientConnection) -> AgentStatus {
-        let named = clients.oldest(AgentStatus.maximumClients, except: asking.number)
+        let named = clients.oldest(AgentStatus.maximumClients, except: asking.number).map {
+            AgentStatus.Client(
+                process: UInt32(bitPattern: $0.process), executable: $0.executableText, loans: UInt32($0.loans.count))
+        }
         return AgentStatus(
             process: UInt32(bitPattern: getpid()), version: options.version, keybag: keybag.keybagIdentifier,
             state: publication.state, since: publication.since, lastLock: publication.lastLock,
             graceLeft: keeper.graceLeft, hasPasscode: keybag.hasPasscode, hasRecoveryKey: keybag.hasRecoveryKey,
             isErased: keybag.isErased, defaultClass: keybag.defaultClass, available: publication.available,
             memoryIsLocked: isMemoryLocked, inTheWay: keeper.inTheWay,
-            clients: named.map {
-                AgentStatus.Client(
-                    process: UInt32(bitPattern: $0.process), executable: $0.executableText,
-                    loans: UInt32($0.loans.count))
-            },
-            clientCount: UInt32(clients.count - 1))
+            openFiles: clients.loans(of: .whileAgentLives),
+            clients: AgentStatus.shortened(named, count: clients.count - 1), clientCount: UInt32(clients.count - 1))
     }
 }

@@ -1,3 +1,4 @@
+import AgentProtocol
 import Glibc
 import Keybag
 import LinuxSystem
@@ -45,7 +46,7 @@ extension Agent {
     func timeHasCome() {
         keeper.tick()
         logind?.timeHasCome()
-        if let nextListening, clock.secondsSinceBoot >= nextListening { listenAgain() }
+        if !isEnding, let nextListening, clock.secondsSinceBoot >= nextListening { listenAgain() }
         guard let check = nextIdleCheck, clock.secondsSinceBoot >= check else { return }
         nextIdleCheck = nil
         guard keeper.nextDeadline == nil, let time = nextIdleTime, clock.secondsSinceBoot >= time else { return }
@@ -118,10 +119,20 @@ extension Agent {
         }
     }
 
-    /// Locks, and ends the loop. Without a passcode there is no lock, but an end all the same.
-    func lockToEnd() {
-        if keybag.hasPasscode || keybag.isErased { lockByItself(.termination) }
+    /// Locks, and ends the loop when the lock has settled. Without a passcode there is no lock, but an end all the same,
+    /// which takes everything.
+    func lockToEnd(answer: @escaping (LockReport) -> Void = { _ in }) {
         isEnding = true
+        stopListening()
+        guard keybag.hasPasscode || keybag.isErased else { return answer(LockReport(outcome: .locked)) }
+        keeper.lock(.termination) { [log] result in
+            switch result {
+            case .success(let report): answer(report)
+            case .failure(let error):
+                log.warning("not locked (\(LockReason.termination.rawValue)): \(error)")
+                answer(LockReport(outcome: .locked))
+            }
+        }
     }
 
     // MARK: Settings

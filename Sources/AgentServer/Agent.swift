@@ -155,7 +155,8 @@ public final class Agent {
             end()
         }
         try translatingErrors(sentence) { () throws(SystemError) in
-            while !isEnding {
+            // Those whose lock still waits are answered before the end.
+            while !isEnding || keeper.isWaiting {
                 try loop.setTime(nextTime)
                 try loop.turn(milliseconds: keeper.isWaiting ? 1 : -1)
                 keeper.synchronize()

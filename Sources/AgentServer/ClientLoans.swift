@@ -88,7 +88,7 @@ final class ClientLoans {
         }
         if !slab.isLocked { isMemoryLocked = false }
         let first = slabs.last.map { $0.firstSlot + $0.memory.slotCount } ?? 0
-        let memory = LoanSlab(slab.mapping)
+        let memory = LoanSlab(slab.mapping, pages: pages)
         slabs.append(Slab(mapping: slab.mapping, memory: memory, firstSlot: first))
         unsentSlabs.append((slab.descriptor, pages))
         freeSlots += (first..<(first + memory.slotCount)).reversed().map { UInt32($0) }

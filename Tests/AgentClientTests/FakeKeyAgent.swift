@@ -152,7 +152,7 @@ final class FakeKeyAgent: @unchecked Sendable {
     /// The second half alone: a client may see it before it has seen the first.
     func clearGuarded() {
         for loans in state.withLock({ $0.loans }) {
-            let slab = LoanSlab(loans.slab)
+            let slab = LoanSlab(loans.slab, pages: UInt16(Self.slabPages))
             for slot in 0..<slab.slotCount where slab.state(of: slot).kind == .guarded { slab.clear(slot) }
         }
     }
@@ -176,7 +176,7 @@ final class FakeKeyAgent: @unchecked Sendable {
     func raise(_ record: KeyRecord) {
         let key = key(of: record)
         for loans in state.withLock({ $0.loans }) {
-            let slab = LoanSlab(loans.slab)
+            let slab = LoanSlab(loans.slab, pages: UInt16(Self.slabPages))
             for slot in 0..<slab.slotCount {
                 let found = slab.state(of: slot)
                 guard found.kind != .free, key.withUnsafeBytes({ slab.holds($0, in: slot) }) else { continue }
@@ -195,7 +195,7 @@ final class FakeKeyAgent: @unchecked Sendable {
     var loanCount: Int {
         state.withLock { state in
             state.loans.reduce(0) { count, loans in
-                let slab = LoanSlab(loans.slab)
+                let slab = LoanSlab(loans.slab, pages: UInt16(Self.slabPages))
                 return count + (0..<slab.slotCount).count { slab.state(of: $0).kind != .free }
             }
         }
@@ -276,7 +276,8 @@ final class FakeKeyAgent: @unchecked Sendable {
         case .unlock:
             unlock()
             try connection.send(.done, number: number)
-        case .stop, .reload: try connection.send(.done, number: number)
+        case .stop: try connection.send(.lockResult(LockReport(outcome: .locked)), number: number)
+        case .reload: try connection.send(.done, number: number)
         case .status: try connection.send(.failure(ProtectionError(.unsupported, "no status")), number: number)
         }
     }
@@ -302,7 +303,7 @@ final class FakeKeyAgent: @unchecked Sendable {
             guard !needsUnlocked || state.lockState == .unlocked else {
                 return .failure(ProtectionError(.locked(record.protectionClass), "locked"))
             }
-            let slab = LoanSlab(loans.slab)
+            let slab = LoanSlab(loans.slab, pages: UInt16(Self.slabPages))
             guard let slot = (0..<slab.slotCount).first(where: { slab.state(of: $0).kind == .free }) else {
                 return .failure(ProtectionError(.busy, "no slot is free"))
             }
@@ -320,7 +321,7 @@ final class FakeKeyAgent: @unchecked Sendable {
     }
 
     private func release(_ names: [LoanName], _ loans: Loans) {
-        let slab = LoanSlab(loans.slab)
+        let slab = LoanSlab(loans.slab, pages: UInt16(Self.slabPages))
         for name in names where slab.state(of: Int(name.slot)).serial == name.serial { slab.clear(Int(name.slot)) }
     }
 }

@@ -44,7 +44,7 @@ struct Misdeed: Sendable {
                 size: 2 * LoanSlab.pageSize, writableByOthers: false, locked: false)
             slab = slabMade.descriptor
             let key = (0..<32).map { UInt8($0 + 1) }
-            key.withUnsafeBytes { LoanSlab(slabMade.mapping).put($0, in: 0, .guarded, serial: 1) }
+            key.withUnsafeBytes { LoanSlab(slabMade.mapping, pages: 2).put($0, in: 0, .guarded, serial: 1) }
             small = try calls.makeSharedMemory(size: 1, writableByOthers: false, locked: false).descriptor
             let system = LinuxSystemCalls.shared
             plainFile = try system.open(

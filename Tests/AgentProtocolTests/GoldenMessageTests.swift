@@ -15,7 +15,8 @@ import Testing
     }
 
     private static let lost = ProtectionError(.locked(.complete), "locked")
-    private static let memory = AgentReply.NewMemory(epoch: 9, hasUsagePage: true, slabPages: [1, 4, 64])
+    private static let memory = AgentReply.NewMemory(
+        epoch: 9, hasUsagePage: true, hasMark: true, slabPages: [1, 4, 64])
 
     private static let requests: [(String, AgentRequest, UInt32)] = [
         ("hello", .hello(lowestVersion: 1, highestVersion: 1, wantsMemory: true), 1),

@@ -47,6 +47,7 @@ enum MessageSamples {
         process: 77, version: "0.1.0", keybag: keybag, state: .locked, since: -1, lastLock: .sleep, graceLeft: 2.5,
         hasPasscode: true, hasRecoveryKey: false, isErased: true, defaultClass: .completeUnlessOpen,
         available: [.completeUntilFirstUserAuthentication, .none], memoryIsLocked: false, inTheWay: ["process 5"],
+        openFiles: [LockReport.OpenFiles(process: 8, executable: "/bin/b", count: 2)],
         clients: [AgentStatus.Client(process: 1, executable: "/bin/a", loans: 3)], clientCount: 4)
 
     static let replies: [AgentReply] = {
@@ -55,7 +56,8 @@ enum MessageSamples {
         bare.graceLeft = nil
         bare.clients = []
         bare.inTheWay = []
-        let memory = AgentReply.NewMemory(epoch: 9, hasUsagePage: true, slabPages: [1, 4, 64])
+        bare.openFiles = []
+        let memory = AgentReply.NewMemory(epoch: 9, hasUsagePage: true, hasMark: true, slabPages: [1, 4, 64])
         let events: [AgentEvent] =
             LockState.allCases.map { .state($0) }
             + [.lock(.willLock(grace: 10), .idle), .lock(.didLock, nil), .lock(.didUnlock, nil)]
@@ -63,7 +65,9 @@ enum MessageSamples {
         return [
             .welcome(version: 1, process: 99, keybag: keybag), .record(symmetric), .done, .statusResult(status),
             .statusResult(bare), .fileKeys([(symmetric, loans[0]), (asymmetric, loans[1])], memory),
-            .loans([.success(loans[1])] + errors.map { .failure($0) }, AgentReply.NewMemory(epoch: 0)),
+            .loans(
+                [.success(loans[1])] + errors.map { .failure($0) },
+                AgentReply.NewMemory(epoch: 0, hasUsagePage: true, slabPages: [1])),
         ] + errors.map { .failure($0) } + events.map { .event($0) }
             + outcomes.map {
                 .lockResult(

@@ -118,6 +118,67 @@ import Testing
         var status = MessageSamples.status
         status.clients = [AgentStatus.Client](
             repeating: AgentStatus.Client(process: 1, executable: path, loans: 1), count: 5000)
+        status.inTheWay = [String](repeating: path, count: 5000)
+        status.openFiles = report.openFiles
+        status.version = path
         #expect(AgentReply.statusResult(status).packet(number: 1).count <= AgentFrame.maximumSize)
+    }
+
+    @Test func listsThatAreCutSaySo() throws {
+        let files = (1...30).map { LockReport.OpenFiles(process: $0, executable: "/e", count: 2) }
+        let report = LockReport(outcome: .incomplete(holders: (1...30).map { "process \($0)" }), openFiles: files)
+        guard case .lockResult(let short) = try Self.decodeReply(AgentReply.lockResult(report).packet(number: 1)).get(),
+            case .incomplete(let holders) = short.outcome
+        else {
+            Issue.record("another message")
+            return
+        }
+        #expect(holders.count == 24 && holders[22] == "process 23" && holders[23] == "and 7 more")
+        #expect(short.openFiles.count == 24 && short.openFiles[22] == files[22])
+        #expect(short.openFiles[23] == LockReport.OpenFiles(process: 0, executable: "and 7 more", count: 14))
+
+        var status = MessageSamples.status
+        status.inTheWay = (1...13).map { "process \($0)" }
+        status.openFiles = files
+        status.clients = (1...30).map { AgentStatus.Client(process: $0, executable: "/e", loans: 1) }
+        guard
+            case .statusResult(let back) = try Self.decodeReply(AgentReply.statusResult(status).packet(number: 1)).get()
+        else {
+            Issue.record("another message")
+            return
+        }
+        #expect(back.inTheWay == status.inTheWay.prefix(11) + ["and 2 more"])
+        #expect(back.openFiles.count == 12 && back.openFiles[11].executable == "and 19 more")
+        #expect(back.clients.count == 24 && back.clients[23].executable == "and 7 more")
+    }
+
+    /// Whoever counts with a time gets a number that every integer holds.
+    @Test func timesAreBounded() throws {
+        func packet(_ bits: UInt64) -> [UInt8] {
+            var packet = AgentReply.lockResult(LockReport(outcome: .graceRunning(seconds: 1))).packet(number: 1)
+            packet.withUnsafeMutableBytes { $0.storeBytes(of: bits.littleEndian, toByteOffset: 17, as: UInt64.self) }
+            return packet
+        }
+        for value in [0, 0.5, 1e9] {
+            guard case .lockResult(let report) = try Self.decodeReply(packet(value.bitPattern)).get() else {
+                Issue.record("\(value)")
+                continue
+            }
+            #expect(report.outcome == .graceRunning(seconds: value))
+        }
+        for value in [1e9.nextUp, 1e300, .infinity, .nan, -.nan, -1, -0.0] as [Double] {
+            #expect((try? Self.decodeReply(packet(value.bitPattern)).get()) == nil, "\(value)")
+        }
+        for (value, written) in [(1e300, 1e9), (.infinity, 1e9), (.nan, 0), (-1, 0)] as [(Double, Double)] {
+            let report = LockReport(outcome: .graceRunning(seconds: value))
+            let back = try Self.decodeReply(AgentReply.lockResult(report).packet(number: 1)).get()
+            guard case .lockResult(let report) = back else { continue }
+            #expect(report.outcome == .graceRunning(seconds: written), "\(value)")
+        }
+    }
+
+    @Test func aMarkComesWithAUsagePageOnly() {
+        let memory = AgentReply.NewMemory(epoch: 1, hasMark: true)
+        #expect((try? Self.decodeReply(AgentReply.loans([], memory).packet(number: 1)).get()) == nil)
     }
 }

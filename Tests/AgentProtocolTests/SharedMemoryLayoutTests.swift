@@ -77,7 +77,7 @@ private final class Page {
 
     @Test func everySlotOfASlabHoldsAKeyOfItsOwn() {
         let page = Page(pages: 3)
-        let slab = LoanSlab(page.mapping)
+        let slab = LoanSlab(page.mapping, pages: 3)
         #expect(slab.slotCount == 3 * 96)
         func key(_ slot: Int) -> [UInt8] { (0..<32).map { UInt8(truncatingIfNeeded: slot &* 31 &+ $0 &+ 1) } }
         for slot in 0..<slab.slotCount {
@@ -98,6 +98,13 @@ private final class Page {
         #expect(!buffer.withUnsafeMutableBytes { slab.copyKey(of: 5, serial: 6, into: $0) })
     }
 
+    /// A system with pages of 64 KiB maps more than was made.
+    @Test func slotsAreCountedByThePagesOfTheSlabAndNotOfTheSystem() {
+        let page = Page(pages: 16)
+        #expect(LoanSlab(page.mapping, pages: 1).slotCount == 96)
+        #expect(LoanSlab(page.mapping, pages: 17).slotCount == 16 * 96, "none lies outside")
+    }
+
     @Test func usageIsCountedByEpochAndClass() {
         let page = Page()
         let usage = UsagePage(page.mapping)
@@ -114,22 +121,5 @@ private final class Page {
         #expect(usage.lasting.count == 1 && usage.lastUse == 77)
         usage.lasting.end()
         #expect(page.bytes[0..<12].allSatisfy { $0 == 0 })
-    }
-
-    @Test func whoeverBringsACountToZeroWakesTheWaiter() {
-        let page = Page()
-        let usage = UsagePage(page.mapping)
-        for _ in 0..<200 {
-            usage.lasting.begin()
-            // Either may come first: the wait then ends at once, or by the wake. Without the wake it would take a minute.
-            WorkerThreads.run(2) { thread in
-                if thread == 0 {
-                    while usage.lasting.count > 0 { usage.lasting.waitForNone(milliseconds: 60_000) }
-                } else {
-                    usage.lasting.end()
-                }
-            }
-            #expect(usage.lasting.count == 0)
-        }
     }
 }

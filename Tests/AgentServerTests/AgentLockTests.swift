@@ -206,6 +206,55 @@ import TestSupport
         try agent.stop()
     }
 
+    @Test func theEndSaysWhatWasInItsWay() throws {
+        let fixture = try AgentFixture()
+        let agent = try fixture.start()
+        let client = try fixture.connect()
+        let control = try fixture.connect(wantsMemory: false)
+        #expect(try control.unlock() == nil)
+        _ = try client.makeKey(.complete)
+        _ = try client.makeKey(.completeUnlessOpen)
+        let usage = try #require(client.usage)
+        usage.guarded(epoch: client.epoch).begin()
+        let listener = try fixture.connect(wantsMemory: false)
+        #expect(try listener.subscribe() == .unlocked)
+        let number = try control.send(.stop)
+        #expect(try listener.event() == .lock(.willLock(grace: 0), .termination))
+        #expect(try listener.event() == .lock(.didLock, .termination))
+        // While its lock waits it unlocks for nobody; it may have ended meanwhile.
+        do { #expect(try listener.unlock() == .cancelled) } catch is RawClient.HungUp {} catch is SystemError {}
+        guard case .lockResult(let report) = try control.reply(to: number) else { throw RawClient.Silence() }
+        guard case .incomplete(let holders) = report.outcome else { throw RawClient.Silence() }
+        #expect(holders.count == 1 && holders.allSatisfy { $0.contains("in the middle of an operation") })
+        #expect(report.openFiles.map(\.count) == [1])
+        #expect(try control.isHungUp())
+        agent.join()
+    }
+
+    @Test func withoutAPasscodeTheEndTakesEverything() throws {
+        let fixture = try AgentFixture(passcode: nil)
+        let agent = try fixture.start()
+        let client = try fixture.connect()
+        let key = try client.makeKey(.complete)
+        let report = try client.stop()
+        #expect(report == LockReport(outcome: .locked))
+        agent.join()
+        #expect(client.isErased(key.loan))
+    }
+
+    @Test func statusTellsWhoHasFilesOpenThatALockLeaves() throws {
+        let fixture = try AgentFixture()
+        let agent = try fixture.start()
+        let client = try fixture.connect()
+        #expect(try client.unlock() == nil)
+        #expect(try client.status().openFiles.isEmpty)
+        _ = try client.makeKeys(.completeUnlessOpen, count: 3)
+        _ = try client.lock()
+        let files = try client.status().openFiles
+        #expect(files.map(\.process) == [UInt32(getpid())] && files.map(\.count) == [3])
+        try agent.stop()
+    }
+
     @Test func aConnectionThatEndsIsNotInTheWayAnyMore() throws {
         let fixture = try AgentFixture()
         let agent = try fixture.start()

@@ -22,6 +22,8 @@ final class RawClient {
     let socket: Int32
     private(set) var page: LockPage?
     private(set) var usage: UsagePage?
+    /// The agent's mark, which a client keeps open as long as it has slabs.
+    private var mark: Descriptor?
     private var slabs: [(memory: LoanSlab, first: Int)] = []
     private var mappings: [SharedMapping] = []
     private(set) var slabPages: [Int] = []
@@ -106,12 +108,15 @@ final class RawClient {
             mappings.append(mapping)
             usage = UsagePage(mapping)
         }
+        if memory.hasMark, let descriptor = rest.popFirst() {
+            mark = Descriptor(try LinuxSystemCalls.shared.duplicate(descriptor), LinuxSystemCalls.shared)
+        }
         for (pages, descriptor) in zip(memory.slabPages, rest) {
             let mapping = try calls.mapSharedMemory(
                 descriptor, size: Int(pages) * LoanSlab.pageSize, writable: false)
             mappings.append(mapping)
             let first = slabs.last.map { $0.first + $0.memory.slotCount } ?? 0
-            slabs.append((LoanSlab(mapping), first))
+            slabs.append((LoanSlab(mapping, pages: pages), first))
             slabPages.append(Int(pages))
         }
     }
@@ -140,6 +145,13 @@ final class RawClient {
 
     func lock(_ reason: LockReason = .command) throws -> LockReport {
         let reply = try call(.lock(reason))
+        guard case .lockResult(let report) = reply else { throw Unexpected(reply: reply) }
+        return report
+    }
+
+    /// Asks the agent for its end.
+    func stop() throws -> LockReport {
+        let reply = try call(.stop)
         guard case .lockResult(let report) = reply else { throw Unexpected(reply: reply) }
         return report
     }

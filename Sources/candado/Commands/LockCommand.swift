@@ -35,11 +35,14 @@ enum LockCommand {
     static func describe(_ report: LockReport, _ console: Console) {
         for files in report.openFiles {
             let noun = files.count == 1 ? "file" : "files"
-            console.warning("\(name(of: files)) still has \(files.count) \(noun) of class complete-unless-open open")
+            let verb = files.process == 0 ? "still have" : "still has"
+            console.warning("\(name(of: files)) \(verb) \(files.count) \(noun) of class complete-unless-open open")
         }
     }
 
+    /// The last entry of a list that was cut is no process, and says how many more there are.
     private static func name(of files: LockReport.OpenFiles) -> String {
+        if files.process == 0 { return files.executable }
         let executable = files.executable.isEmpty ? "" : " (\(FilePath(files.executable)?.quoted ?? ""))"
         return "process \(files.process)\(executable)"
     }

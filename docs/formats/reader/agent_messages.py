@@ -48,9 +48,10 @@ def error(code, value, reason, message):
 SYMMETRIC = record(1, 1, 3, bytes(range(40)))
 ASYMMETRIC = record(2, 0, 255, b"\7" * 32 + b"\x08" * 40 + b"\t" * 32)
 LOANS = [loan(0, 1), loan(0xFFFFFFFF, (1 << 56) - 1)]
-MEMORY = struct.pack("<Q", 9) + flag(True) + listed([struct.pack("<H", pages) for pages in (1, 4, 64)])
+MEMORY = struct.pack("<Q", 9) + flag(True) + flag(True) + listed([struct.pack("<H", pages) for pages in (1, 4, 64)])
 STATUS = (struct.pack("<I", 77) + text("0.1.0") + KEYBAG + b"\2" + struct.pack("<q", -1) + flag(True) + b"\3" + flag(True) + seconds(2.5)
           + flag(True) + flag(False) + flag(True) + b"\2" + listed([b"\3", b"\4"]) + flag(False) + listed([text("process 5")])
+          + listed([struct.pack("<I", 8) + text("/bin/b") + struct.pack("<I", 2)])
           + listed([struct.pack("<I", 1) + text("/bin/a") + struct.pack("<I", 3)]) + struct.pack("<I", 4))
 
 MESSAGES = {
