@@ -13,10 +13,14 @@ struct AgentStarter {
     /// How long it is waited for, in seconds: for another that is about to begin or end, too.
     private let patience: Double
 
-    init(_ context: CommandContext, socket: FilePath, patience: Double = 60) {
+    /// The program, where it need not be found.
+    private let program: FilePath?
+
+    init(_ context: CommandContext, socket: FilePath, patience: Double = 60, program: FilePath? = nil) {
         self.context = context
         self.socket = socket
         self.patience = patience
+        self.program = program
     }
 
     /// Starts it and returns once it answers on its socket; another one that was faster will do. Returns its number.
@@ -24,7 +28,7 @@ struct AgentStarter {
     /// Throws `agentNotReachable` with what it said, or that its program is not there, or that it says nothing.
     func start() throws -> Int32 {
         let system = context.system
-        let program = try findProgram()
+        let program = try program ?? findProgram()
         var arguments: [[UInt8]] = [Array("--ready-fd".utf8), Array(String(Self.readyDescriptor).utf8)]
         arguments += [Array("--log".utf8), socket.parent.appending(AgentSocket.logName).bytes]
         if let home = context.invocation.value(.home) {
@@ -39,7 +43,7 @@ struct AgentStarter {
             program, arguments: arguments, input: nowhere.number, output: nowhere.number, errors: nowhere.number,
             given: [ChildProcess.GivenDescriptor(source: given.number, target: Self.readyDescriptor)])
         try given.close()
-        let words = try answer(ready.number).split(separator: " ", maxSplits: 1).map(String.init)
+        let words = try answer(ready.number, of: process).split(separator: " ", maxSplits: 1).map(String.init)
         switch words.first {
         case "ready": return process
         case "running": return words.last.flatMap { Int32($0) } ?? 0
@@ -53,13 +57,15 @@ struct AgentStarter {
     }
 
     /// What the agent says before it closes its end: one line, or nothing when it died.
-    func answer(_ descriptor: Int32) throws -> String {
+    private func answer(_ descriptor: Int32, of process: Int32) throws -> String {
         let end = context.clock.secondsSinceBoot + patience
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: Self.mostBytes)
         while text.count < Self.mostBytes {
             guard Interrupts.waitForInput(descriptor, until: { context.clock.secondsSinceBoot >= end }) else {
                 try context.checkInterrupt()
+                // It would wait on, and every further command with it.
+                kill(process, SIGTERM)
                 throw ProtectionError(
                     .agentNotReachable, "the agent that was started does not get ready; what it wrote is in its log",
                     path: socket.parent.appending(AgentSocket.logName))

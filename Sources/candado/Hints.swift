@@ -52,7 +52,7 @@ enum Hints {
         if let trouble = AgentTrouble(error) { return advice(for: trouble) }
         if let agent = error.cause as? UnreachableAgent {
             let end = agent.process.map { ", or end it with 'kill \($0)'" } ?? ""
-            return ["use it from where it was started\(end)"]
+            return ["use it from where it was started\(end); with --no-agent a command unlocks for itself"]
         }
         if case .busy = error.code, error.path != nil { return ["close the program that is writing it and try again"] }
         guard case .unsupported = error.code, let reason = error.reason else { return advice(for: error.code) }

@@ -11,7 +11,8 @@ struct AgentMessageTests {
     private let system = LinuxSystemCalls.shared
 
     private func context(_ console: Console) throws -> CommandContext {
-        guard case .run(let invocation) = try CommandTable.parser.parse([Argument(FilePath(stringLiteral: "agent"))]) else { throw Unexpected() }
+        guard case .run(let invocation) = try CommandTable.parser.parse([Argument(FilePath(stringLiteral: "agent"))])
+        else { throw Unexpected() }
         return CommandContext(invocation: invocation, console: console, system: system, clock: RealClock())
     }
 
@@ -38,7 +39,8 @@ struct AgentMessageTests {
         #expect(agent(ProtectionError(.needsNewerVersion, "y")).contains { $0.contains("candado agent --stop") })
         // Only a file is being written.
         #expect(Hints.advice(for: ProtectionError(.busy, "x")).isEmpty)
-        #expect(Hints.advice(for: ProtectionError(.busy, "x", path: "file")).contains { $0.hasPrefix("close the program") })
+        #expect(
+            Hints.advice(for: ProtectionError(.busy, "x", path: "file")).contains { $0.hasPrefix("close the program") })
     }
 
     @Test("Times in JSON are whole numbers, whatever they were")
@@ -76,18 +78,61 @@ struct AgentMessageTests {
 
     @Test("An agent that was started and says nothing is not waited for for ever")
     func silentStart() throws {
-        let (reading, writing) = try LinuxInterprocessCalls.shared.socketPair()
-        let mine = Descriptor(reading, system)
-        let its = Descriptor(writing, system)
         let context = try context(Console(system: system))
-        let starter = AgentStarter(context, socket: "run/agent.sock", patience: 0.1)
-        let error = try failure { try starter.answer(mine.number) }
+        let directory = try TemporaryDirectory()
+        func start(_ script: String) throws -> Int32 {
+            let program = directory.path.appending("agent")
+            let number = try system.open(
+                program, in: currentDirectory, [.write, .create, .truncate], permissions: 0o700)
+            try Array("#!/bin/sh\n\(script)\n".utf8).withUnsafeBytes { bytes in
+                Result { () throws(SystemError) in try system.writeFully(number, bytes) }
+            }.get()
+            try system.close(number)
+            let starter = AgentStarter(context, socket: "run/agent.sock", patience: 0.5, program: program)
+            return try starter.start()
+        }
+        let error = try failure { try start("echo $$ > '\(directory.path)/process'; exec tail -f /dev/null") }
         #expect(error.code == .agentNotReachable && error.path == "run/agent.log")
-        // What is there in time counts.
-        try Array("ready 7\nmore".utf8).withUnsafeBytes { bytes in
-            Result { () throws(SystemError) in try system.writeFully(its.number, bytes) }
+        let bytes = try SafeFile.read(directory.path.appending("process"), maximumSize: 64, ownerOnly: false, system)
+        let process = try #require(Int32(String(decoding: bytes.dropLast(), as: UTF8.self)))
+        // It is not left behind to become the agent at some time.
+        #expect(try ChildProcess.waitForEnd(process) == .killed(signal: SIGTERM))
+        // What it says in time counts.
+        let ready = try start("echo ready 7 >&3; exit 3")
+        #expect(try ChildProcess.waitForEnd(ready) == .returned(status: 3))
+    }
+
+    @Test("The end of a list that was cut is no process")
+    func cutLists() throws {
+        let (reading, writing) = try LinuxInterprocessCalls.shared.socketPair()
+        let output = Descriptor(writing, system)
+        let shown = Descriptor(reading, system)
+        let console = Console(system: system, output: output.number, errors: output.number)
+        let files = LockReport.OpenFiles(process: 0, executable: "and 3 more", count: 5)
+        LockCommand.describe(LockReport(outcome: .locked, openFiles: [files]), console)
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = try bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(SystemError) in try system.read(shown.number, into: buffer) }
         }.get()
-        #expect(try AgentStarter(context, socket: "run/agent.sock").answer(mine.number) == "ready 7")
+        #expect(
+            String(decoding: bytes.prefix(count), as: UTF8.self)
+                == "candado: warning: and 3 more still have 5 files of class complete-unless-open open\n")
+        let identifier = try #require(KeybagIdentifier(bytes: Array(1...16)))
+        let status = AgentStatus(
+            process: 7, version: "1", keybag: identifier, state: .locked, since: .max, lastLock: nil, graceLeft: 1e300,
+            hasPasscode: true, hasRecoveryKey: true, isErased: false, defaultClass: .none, available: [],
+            memoryIsLocked: true, inTheWay: [], openFiles: [],
+            clients: [
+                AgentStatus.Client(process: 8, executable: "/a", loans: 1),
+                AgentStatus.Client(process: 0, executable: "and 30 more", loans: 0),
+            ], clientCount: .max)
+        let report = StatusReport(status)
+        #expect(
+            report.lines.suffix(2).map { $0.split(separator: ":", maxSplits: 1)[1].drop { $0 == " " } } == [
+                "process 8 '/a', 1 file key", "and 30 more",
+            ])
+        // No number of the agent's is too large for a document.
+        #expect(String(decoding: report.json.encoded, as: UTF8.self).contains("\"grace_seconds\":1000000000"))
     }
 
     @Test("Programs are found by bytes, beside another and in absolute directories only")

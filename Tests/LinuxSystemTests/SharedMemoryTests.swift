@@ -30,8 +30,12 @@ import Testing
         let made = try calls.makeSharedMemory(size: Self.page, writableByOthers: false, locked: false)
         let descriptor = owned(made.descriptor)
         #expect(!(try Self.isLocked(made.mapping)))
+        // Where this process may lock nothing, it works all the same.
+        let other = try calls.makeSharedMemory(size: Self.page, writableByOthers: false, locked: true)
+        try LinuxSystemCalls.shared.close(other.descriptor)
+        calls.unmap(other.mapping)
         let seen = try calls.mapSharedMemory(descriptor.number, size: Self.page, writable: false)
-        #expect(try Self.isLocked(seen))
+        #expect(try Self.isLocked(seen) == other.isLocked)
         calls.unmap(seen)
         calls.unmap(made.mapping)
     }
