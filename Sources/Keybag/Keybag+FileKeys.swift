@@ -1,4 +1,5 @@
 import Cryptography
+import LinuxSystem
 import ProtectionModel
 import SecretMemory
 
@@ -77,10 +78,26 @@ extension Keybag {
 
     /// Opens a record and wraps the same file key for another class. For class A, a lock then takes the key from everyone
     /// to whom this keybag lent it, under whichever class.
+    ///
+    /// Throws `busy` for a file that would be raised to class A while an agent of this keybag runs: others may have
+    /// borrowed its key there, and the agent would not know that a lock has to take it from them.
     public func rewrap(
         _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
     ) throws(ProtectionError) -> KeyRecord {
-        try rewrap(record, to: protectionClass, flags: flags) { _ in }
+        if protectionClass == .complete, record.protectionClass != .complete, agentRuns {
+            throw ProtectionError(
+                .busy,
+                "an agent runs, and may have lent this file's key to others: unlock it and let it change the class, or give the file a new key"
+            )
+        }
+        return try rewrap(record, to: protectionClass, flags: flags) { _ in }
+    }
+
+    /// Whether another process is the agent of this keybag.
+    private var agentRuns: Bool {
+        let path = home.stateDirectory(of: keybagIdentifier).appending(KeybagHome.agentLockName)
+        guard let file = try? store.system.openFile(path, [.read, .noFollow, .nonBlocking]) else { return false }
+        return (try? store.system.isLocked(file.number, start: KeybagHome.agentLockByte, count: 1)) ?? true
     }
 
     /// The same for a host that lends keys to other processes: `raise` gets the key of a file that is raised to class A,

@@ -1,3 +1,4 @@
+import Glibc
 import LinuxSystem
 import ProtectionModel
 
@@ -74,6 +75,18 @@ public struct KeybagHome: Hashable, Sendable {
         }
     }
 
+    /// Throws `system(EPERM)` when the home belongs to another user: what root would change in it by mistake, its owner
+    /// could not read any more.
+    public func requireOwner(_ system: any SystemCalls = LinuxSystemCalls.shared) throws(ProtectionError) {
+        // One that is not there, or cannot be looked at, shows itself when it is used.
+        guard let status = try? system.status(of: directory, in: currentDirectory, followLinks: true) else { return }
+        guard status.owner == geteuid() else {
+            throw ProtectionError(
+                .system(ErrorNumber.notPermitted),
+                "this home belongs to user \(status.owner), and only that user changes it", path: directory)
+        }
+    }
+
     /// The directory of the agent's socket: ``socketDirectory``, else `run` in the state directory.
     ///
     /// Throws `noKeybag` when it depends on the keybag and there is none.
@@ -83,6 +96,11 @@ public struct KeybagHome: Hashable, Sendable {
         if let socketDirectory { return socketDirectory }
         return stateDirectory(of: try Keybag.claimedIdentifier(in: self, system)).appending("run")
     }
+
+    /// The file in the state directory on which an agent holds a lock as long as it lives.
+    public static let agentLockName: FilePath = "agent.lock"
+    /// The byte of it that is locked.
+    public static let agentLockByte: Int64 = 0
 
     /// True when the directory of the socket depends on the environment of whoever asks: then an agent may be somewhere
     /// else than where this process would start one.

@@ -110,6 +110,7 @@ final class KeybagStore: Sendable {
     static func withChangeLock<Result>(
         _ home: KeybagHome, _ system: any SystemCalls, _ body: () throws(ProtectionError) -> Result
     ) throws(ProtectionError) -> Result {
+        try home.requireOwner(system)
         let file: HeldDescriptor
         do throws(SystemError) {
             file = HeldDescriptor(

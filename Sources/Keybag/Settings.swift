@@ -177,6 +177,7 @@ public struct Settings: Hashable, Sendable {
     public func write(
         to home: KeybagHome, _ system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) {
+        try home.requireOwner(system)
         let path = home.directory.appending(Self.fileName)
         let bytes = encoded
         _ = try Settings(decoding: bytes)

@@ -191,4 +191,21 @@ import TestSupport
         #expect(throws: ProtectionError.self) { try Agent.prepareDirectory(of: home) }
         #expect(try directory.names(in: "home") == [])
     }
+
+    /// The keybag, below the agent, looks for its lock.
+    @Test func theKeybagKnowsTheLockOfTheAgent() throws {
+        #expect(KeybagHome.agentLockName == AgentSocket.lockName)
+        #expect(KeybagHome.agentLockByte == AgentNote.lockedByte)
+        let fixture = try AgentFixture()
+        let agent = try fixture.start()
+        let keybag = try Keybag.open(fixture.home)
+        try keybag.unlock(passcode: try AgentFixture.secret(AgentFixture.passcode))
+        let record = try keybag.makeFileKey(for: .none, flags: []).record
+        let error = #expect(throws: ProtectionError.self) {
+            try keybag.rewrap(record, to: .complete, flags: [])
+        }
+        #expect(error?.code == .busy)
+        try agent.stop()
+        _ = try keybag.rewrap(record, to: .complete, flags: [])
+    }
 }

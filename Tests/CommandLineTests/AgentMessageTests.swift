@@ -82,12 +82,11 @@ struct AgentMessageTests {
         let directory = try TemporaryDirectory()
         func start(_ script: String) throws -> Int32 {
             let program = directory.path.appending("agent")
-            let number = try system.open(
-                program, in: currentDirectory, [.write, .create, .truncate], permissions: 0o700)
-            try Array("#!/bin/sh\n\(script)\n".utf8).withUnsafeBytes { bytes in
-                Result { () throws(SystemError) in try system.writeFully(number, bytes) }
-            }.get()
-            try system.close(number)
+            // Written by another process: a program that this one had open for writing could not be run.
+            let written = try Command.run(
+                "sh", ["-c", "cat > \"$0\" && chmod 700 \"$0\"", program.description],
+                input: Array("#!/bin/sh\n\(script)\n".utf8))
+            try #require(written.status == 0)
             let starter = AgentStarter(context, socket: "run/agent.sock", patience: 0.5, program: program)
             return try starter.start()
         }

@@ -129,3 +129,30 @@ import Testing
 extension FileKeyLease {
     fileprivate func isWhole() throws -> Bool { try withKey { !$0.bytes.isAllZero } }
 }
+
+/// Raising a class beside an agent that may have lent the key.
+@Suite struct RaisedBesideAgentTests {
+    /// Its loans are not this keybag's: a lock of the agent would leave the key to whoever borrowed it there.
+    @Test func nothingIsRaisedBesideAnAgent() throws {
+        let fixture = try KeybagFixture()
+        let keybag = try fixture.create()
+        let system = LinuxSystemCalls.shared
+        let records = try ProtectionClass.allCases.map { try keybag.makeFileKey(for: $0, flags: []).record }
+        let path = fixture.home.directory.appending("state").appending(KeybagHome.agentLockName)
+        let file = try system.openFile(path, [.read, .write, .create])
+        for isRunning in [true, false] {
+            let lock: RangeLock = isRunning ? .exclusive : .none
+            #expect(
+                try system.lock(file.number, lock, start: KeybagHome.agentLockByte, count: 1, wait: false))
+            for record in records {
+                let isRaise = record.protectionClass != .complete
+                #expect(
+                    code { try keybag.rewrap(record, to: .complete, flags: []) } == (isRunning && isRaise ? .busy : nil)
+                )
+                for target in ProtectionClass.allCases where target != .complete {
+                    #expect(code { try keybag.rewrap(record, to: target, flags: []) } == nil)
+                }
+            }
+        }
+    }
+}
