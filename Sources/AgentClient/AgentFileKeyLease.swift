@@ -61,13 +61,36 @@ final class AgentFileKeyLease: FileKeyLease {
         return state.serial == serial ? state.kind : .free
     }
 
+    /// A key that a lock takes back is copied for each chunk only: a process that is stopped in the middle of an operation
+    /// then hardly ever has one. The others may as well be copied once.
+    var lendsForOperations: Bool {
+        guard slab.process.isOwn else { return true }
+        switch kind {
+        case .lasting, .whileAgentLives: return true
+        case .guarded, .free: return false
+        }
+    }
+
+    func check() throws {
+        try slab.process.check()
+        switch kind {
+        case .lasting where lentAs != .completeUnlessOpen: return
+        case .lasting, .whileAgentLives: if !slab.lock.page.isHeld { throw Self.endedWithAgent }
+        case .free: throw hasAgentTaken ? Self.endedWithAgent : Self.ended
+        case .guarded: if try !isInForce(guardedEpoch()) { throw Self.ended }
+        }
+    }
+
     func withKey<Result>(_ body: (borrowing FileKey) throws -> Result) throws -> Result {
         try slab.process.check()
         return try KeyUse.marked {
+            // What needs no key is done before and after it is in hands.
+            let room = try Self.room()
             let counter = try begin()
+            defer { slab.usage.page.lastUse = LockPage.nanoseconds(slab.clock.secondsSinceBoot) }
             // After every copy of the key is gone: a lock believes it.
             defer { counter.end() }
-            return try withCopy(body)
+            return try withCopy(in: room, body)
         }
     }
 
@@ -92,11 +115,15 @@ final class AgentFileKeyLease: FileKeyLease {
         let epoch = try guardedEpoch()
         let counter = slab.usage.page.guarded(epoch: epoch)
         counter.begin()
-        guard slab.lock.page.word.epoch == epoch, slab.lock.page.isInForce(slab.clock) else {
+        guard isInForce(epoch) else {
             counter.end()
             throw Self.ended
         }
         return counter
+    }
+
+    private func isInForce(_ epoch: UInt64) -> Bool {
+        slab.lock.page.word.epoch == epoch && slab.lock.page.isInForce(slab.clock)
     }
 
     /// A loan that was raised counts from the first time that this is seen. While a lock is under way nothing is begun:
@@ -112,14 +139,15 @@ final class AgentFileKeyLease: FileKeyLease {
     }
 
     /// A function of its own, so that the copy is gone when it returns.
-    private func withCopy<Result>(_ body: (borrowing FileKey) throws -> Result) throws -> Result {
-        let key = try copyOfKey()
-        slab.usage.page.lastUse = LockPage.nanoseconds(slab.clock.secondsSinceBoot)
+    private func withCopy<Result>(
+        in room: consuming SecretBytes, _ body: (borrowing FileKey) throws -> Result
+    ) throws -> Result {
+        let key = try copyOfKey(in: room)
         return try body(key)
     }
 
-    private func copyOfKey() throws(ProtectionError) -> FileKey {
-        var bytes = try Self.room()
+    private func copyOfKey(in room: consuming SecretBytes) throws(ProtectionError) -> FileKey {
+        var bytes = room
         let isWhole = bytes.withUnsafeMutableBytes { slab.slab.copyKey(of: slot, serial: serial, into: $0) }
         guard isWhole else { throw Self.ended }
         return try FileKey(bytes)

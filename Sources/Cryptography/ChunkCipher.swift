@@ -1,11 +1,13 @@
 import COpenSSL
+import ProtectionModel
 import SecretMemory
 
 /// XAES-256-GCM (C2SP): AES-256-GCM under a key derived from a 24-byte random nonce for each chunk, so that no number
 /// of chunks that anyone will write makes a nonce repeat. `docs/key-schedule.md`.
 ///
-/// Keyed once and used for the chunks of one operation, on one thread. While it lives, OpenSSL's contexts hold the key
-/// in the ordinary heap; afterwards nothing does. So let it go when the operation ends.
+/// Used for the chunks of one operation, on one thread. One that is keyed once has the key in OpenSSL's contexts, in the
+/// ordinary heap, while it lives; afterwards nothing has. So let it go when the operation ends. One that borrows the key
+/// has it only while it derives a chunk's key; between chunks it has K1 and the last chunk's key, of which neither gives it.
 public struct ChunkCipher: ~Copyable {
     /// Bytes of a nonce.
     public static let nonceSize = 24
@@ -21,7 +23,10 @@ public struct ChunkCipher: ~Copyable {
     private let contexts: CipherContexts
     /// K1 of the specification (16 bytes), then the derived key of the chunk at hand (32 bytes).
     private var workspace: SecretBytes
+    private var hasFirstKey: Bool
     private var streamIsSet = false
+    /// Who is asked for the key at each chunk. Nil when the block cipher is keyed.
+    private let lender: (any FileKeyLease)?
 
     /// Keys the cipher. Throws `invalidKey` for a key of another size than ``keySize`` or of zeros.
     public init(key: borrowing SecretBytes) throws(CryptographyError) {
@@ -31,21 +36,45 @@ public struct ChunkCipher: ~Copyable {
             try contexts.keyBlockCipher(key, encrypting: true)
             var workspace = try makeSecret(count: 16 + Self.keySize)
             try workspace.withUnsafeMutableBytes { (workspace) throws(CryptographyError) in
-                // L is the encryption of the zero block; K1 is L doubled in GF(2^128), without a branch on its top bit.
-                let block = UnsafeMutableRawBufferPointer(rebasing: workspace[..<16])
-                try contexts.transformBlocks(block)
-                let topBit = block[0] >> 7
-                for index in 0..<15 {
-                    block[index] = block[index] << 1 | block[index + 1] >> 7
-                }
-                block[15] = block[15] << 1 ^ (0x87 & (0 &- topBit))
+                try Self.makeFirstKey(contexts, in: workspace)
             }
             self.workspace = workspace
             self.contexts = contexts
+            hasFirstKey = true
+            lender = nil
         } catch {
             CipherContexts.give(contexts)
             throw error
         }
+    }
+
+    /// Asks `lender` for the key at each chunk, for the moment in which the chunk's key is derived. Sealing and opening then
+    /// throw `keyNotLent` once the loan has ended; nothing was done with the chunk in that case.
+    public init(lending lender: any FileKeyLease) throws(CryptographyError) {
+        let workspace = try makeSecret(count: 16 + Self.keySize)
+        self.init(try CipherContexts.take(), workspace, lender)
+    }
+
+    private init(_ contexts: CipherContexts, _ workspace: consuming SecretBytes, _ lender: any FileKeyLease) {
+        self.contexts = contexts
+        self.workspace = workspace
+        self.lender = lender
+        hasFirstKey = false
+    }
+
+    /// Writes K1 into the first 16 bytes: L is the encryption of the zero block; K1 is L doubled in GF(2^128), without a
+    /// branch on its top bit.
+    private static func makeFirstKey(
+        _ contexts: CipherContexts, in workspace: UnsafeMutableRawBufferPointer
+    ) throws(CryptographyError) {
+        let block = UnsafeMutableRawBufferPointer(rebasing: workspace[..<16])
+        for index in 0..<16 { block[index] = 0 }
+        try contexts.transformBlocks(block)
+        let topBit = block[0] >> 7
+        for index in 0..<15 {
+            block[index] = block[index] << 1 | block[index + 1] >> 7
+        }
+        block[15] = block[15] << 1 ^ (0x87 & (0 &- topBit))
     }
 
     /// Seals a chunk under a fresh random nonce. `seal` takes ``sealSize`` bytes; `ciphertext` as many as `plaintext`
@@ -93,29 +122,46 @@ public struct ChunkCipher: ~Copyable {
         }
         let contexts = self.contexts
         let cipher = streamIsSet ? nil : try Library.gcm.get()
+        let (lender, hasFirstKey) = (self.lender, self.hasFirstKey)
         try workspace.withUnsafeMutableBytes { (workspace) throws(CryptographyError) in
-            guard let firstKey = workspace.baseAddress else { throw .invalidKey }
-            let derived = UnsafeMutableRawBufferPointer(rebasing: workspace[16...])
-            for half in 0..<2 {
-                let block = UnsafeMutableRawBufferPointer(rebasing: derived[(16 * half)...])
-                // 00, the number of the half, "X", 00, twelve bytes of the nonce; and K1 over it all.
-                block.storeBytes(of: (0x0000_5800 | UInt32(half + 1) << 16).bigEndian, as: UInt32.self)
-                for offset in stride(from: 0, to: 12, by: 4) {
-                    let word = nonce.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
-                    block.storeBytes(of: word, toByteOffset: 4 + offset, as: UInt32.self)
+            if let lender {
+                try contexts.withBlockCipher(lending: lender) { () throws(CryptographyError) in
+                    if !hasFirstKey { try Self.makeFirstKey(contexts, in: workspace) }
+                    try Self.derive(contexts, nonce, in: workspace)
                 }
-                for offset in stride(from: 0, to: 16, by: 8) {
-                    let word =
-                        block.load(fromByteOffset: offset, as: UInt64.self)
-                        ^ firstKey.load(fromByteOffset: offset, as: UInt64.self)
-                    block.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
-                }
+            } else {
+                try Self.derive(contexts, nonce, in: workspace)
             }
-            try contexts.transformBlocks(derived)
-            guard let key = derived.baseAddress else { throw .invalidKey }
+            guard let key = UnsafeRawBufferPointer(rebasing: workspace[16...]).baseAddress else { throw .invalidKey }
             try GaloisCounterMode.begin(contexts.stream, cipher, key: key, nonce: nonce + 12, sealing: sealing)
         }
+        self.hasFirstKey = true
         streamIsSet = true
+    }
+
+    /// Writes the key of the chunk with this nonce behind K1.
+    @inline(__always)
+    private static func derive(
+        _ contexts: CipherContexts, _ nonce: UnsafeRawPointer, in workspace: UnsafeMutableRawBufferPointer
+    ) throws(CryptographyError) {
+        guard let firstKey = workspace.baseAddress else { throw .invalidKey }
+        let derived = UnsafeMutableRawBufferPointer(rebasing: workspace[16...])
+        for half in 0..<2 {
+            let block = UnsafeMutableRawBufferPointer(rebasing: derived[(16 * half)...])
+            // 00, the number of the half, "X", 00, twelve bytes of the nonce; and K1 over it all.
+            block.storeBytes(of: (0x0000_5800 | UInt32(half + 1) << 16).bigEndian, as: UInt32.self)
+            for offset in stride(from: 0, to: 12, by: 4) {
+                let word = nonce.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+                block.storeBytes(of: word, toByteOffset: 4 + offset, as: UInt32.self)
+            }
+            for offset in stride(from: 0, to: 16, by: 8) {
+                let word =
+                    block.load(fromByteOffset: offset, as: UInt64.self)
+                    ^ firstKey.load(fromByteOffset: offset, as: UInt64.self)
+                block.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
+            }
+        }
+        try contexts.transformBlocks(derived)
     }
 
     deinit {

@@ -1,3 +1,4 @@
+import ProtectionModel
 import SecretMemory
 
 /// Why a cryptographic operation failed.
@@ -12,6 +13,8 @@ public enum CryptographyError: Error, Sendable, Hashable {
     case library(String)
     /// No secret memory, or no random bytes.
     case secretMemory(SecretMemoryError)
+    /// Whoever lends the key took it back: why, as a code and in words.
+    case keyNotLent(ProtectionError.Code, String)
 }
 
 /// Zero-filled room for a result.

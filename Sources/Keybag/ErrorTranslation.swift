@@ -8,6 +8,7 @@ extension ProtectionError {
     init(_ error: CryptographyError) {
         switch error {
         case .secretMemory(let cause): self.init(cause)
+        case .keyNotLent(let code, let message): self.init(code, message)
         default: self.init(.cryptography, "a cryptographic operation failed", cause: error)
         }
     }

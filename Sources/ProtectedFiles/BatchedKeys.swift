@@ -77,7 +77,7 @@ final class BatchedKeys: ClassKeyService {
         return try service.unwrap(record)
     }
 
-    private static func isGood(_ lease: any FileKeyLease) -> Bool { (try? lease.withKey { _ in }) != nil }
+    private static func isGood(_ lease: any FileKeyLease) -> Bool { (try? lease.check()) != nil }
 
     /// What cannot be read or opened now is met again, with its reason, when the file's turn comes.
     private func openAhead(_ files: [ConversionBatch.File], _ system: any SystemCalls) {

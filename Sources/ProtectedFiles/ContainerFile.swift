@@ -114,22 +114,24 @@ struct ContainerFile: ~Copyable {
         }
     }
 
-    /// Lends the key to `body` in the form of a cipher that is gone when it returns.
+    /// Lends the key to `body` in the form of a cipher that is gone when it returns. A lock that comes after `body` began is
+    /// an error like any other: `body` is not run again.
     private mutating func withCipher<Result>(
         _ body: (inout ContainerFile, inout ChunkCipher) throws -> Result
     ) throws -> Result {
         for _ in 0..<3 {
+            var hasBegun = false
             do {
                 let lease = self.lease
-                return try lease.withKey { key in
-                    var cipher = try ChunkCipher(key: key.bytes)
+                return try lease.withCipher { cipher in
+                    hasBegun = true
                     return try body(&self, &cipher)
                 }
             } catch let change as RecordChanged {
                 try adopt(change.record)
             } catch let error as ProtectionError {
                 // A loan of class B ends too, with the agent that gave it.
-                guard case .locked = error.code,
+                guard !hasBegun, case .locked = error.code,
                     [.complete, .completeUnlessOpen].contains(lease.protectionClass)
                 else { throw error }
                 try renewLoan()

@@ -21,9 +21,8 @@ enum ContainerOpening {
             for (other, _) in try stored.candidates()
             where record.protectionClass.isStronger(than: other.protectionClass) {
                 guard let lease = try? service.unwrap(other),
-                    (try? lease.withKey { key in
-                        var cipher = try ChunkCipher(key: key.bytes)
-                        return try ContainerFile.authenticView(view.slots, &cipher)
+                    (try? lease.withCipher { cipher in
+                        try ContainerFile.authenticView(view.slots, &cipher)
                     }) != nil
                 else { continue }
                 return try service.rewrap(record, to: record.protectionClass, flags: record.flags.union(.keyWasWeaker))
@@ -55,9 +54,8 @@ enum ContainerOpening {
                 }
             }
             do {
-                let view = try lease.withKey { key in
-                    var cipher = try ChunkCipher(key: key.bytes)
-                    return try ContainerFile.authenticView(Self.padded(stored.slots), &cipher)
+                let view = try lease.withCipher { cipher in
+                    try ContainerFile.authenticView(Self.padded(stored.slots), &cipher)
                 }
                 return Found(record: candidate.record, place: candidate.place, lease: lease, view: view)
             } catch let unsettled as ContainerFile.Unsettled {

@@ -79,8 +79,7 @@ enum ContainerWriter {
         let chunks = Int(ContainerGeometry.chunkCount(length: UInt64(count)))
         if chunks == 0 { return }
         Wipe.clear(UnsafeMutableRawBufferPointer(rebasing: content[count..<(chunks * chunkSize)]))
-        try lease.withKey { key in
-            var cipher = try ChunkCipher(key: key.bytes)
+        try lease.withCipher { cipher in
             var association = ChunkAssociation()
             for index in 0..<chunks {
                 let part = UnsafeMutableRawBufferPointer(
@@ -97,8 +96,7 @@ enum ContainerWriter {
     private static func writeSlots(
         into block: UnsafeMutableRawBufferPointer, length: UInt64, _ newKey: NewFileKey
     ) throws {
-        try newKey.lease.withKey { key in
-            var cipher = try ChunkCipher(key: key.bytes)
+        try newKey.lease.withCipher { cipher in
             for slot in 0..<2 {
                 let start = slot * ContainerGeometry.slotSize
                 let header = ContainerHeader(

@@ -22,6 +22,8 @@ extension ProtectionError {
                 mapped = ProtectionError(.damaged(.chunk), "sealed bytes do not authenticate", cause: error)
             case .secretMemory:
                 mapped = ProtectionError(.secretMemory, "no memory for secrets", cause: error)
+            case .keyNotLent(let code, let message):
+                mapped = ProtectionError(code, message)
             default:
                 mapped = ProtectionError(.cryptography, "the cryptographic library failed", cause: error)
             }

@@ -104,8 +104,8 @@ public final class ProtectedFile: Sendable {
     ) throws {
         do {
             try file.writing(body)
-        } catch let error as ProtectionError {
-            guard case .locked = error.code else { throw error }
+        } catch {
+            guard case .locked = ProtectionError.from(error).code else { throw error }
             try file.synchronizeData()
         }
     }

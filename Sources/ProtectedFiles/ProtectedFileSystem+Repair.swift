@@ -60,8 +60,7 @@ extension ProtectedFileSystem {
     private func slotsAgree(_ descriptor: Int32, _ found: ContainerOpening.Found) throws -> Bool {
         let slots = try StoredRecord(descriptor, system).slots
         guard slots.count == ContainerGeometry.slotsSize else { return false }
-        return try found.lease.withKey { key in
-            var cipher = try ChunkCipher(key: key.bytes)
+        return try found.lease.withCipher { cipher in
             for slot in 0..<2 {
                 let isGood = try slots.withUnsafeBytes { bytes in
                     let part = ContainerFile.slot(slot, of: bytes)

@@ -112,9 +112,8 @@ public struct ProtectedFileSystem: Sendable {
         try system.synchronize(parent.number, dataOnly: false)
         let number = descriptor.number
         let slots = try StoredRecord(number, system).slots
-        let view = try newKey.lease.withKey { key in
-            var cipher = try ChunkCipher(key: key.bytes)
-            return try ContainerFile.authenticView(slots, &cipher)
+        let view = try newKey.lease.withCipher { cipher in
+            try ContainerFile.authenticView(slots, &cipher)
         }
         let file = ContainerFile(
             descriptor, service: keys, canWrite: true, record: newKey.record, lease: newKey.lease, recordPlace: .both,

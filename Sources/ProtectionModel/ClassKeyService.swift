@@ -10,6 +10,21 @@ public protocol FileKeyLease: AnyObject, Sendable {
     ///
     /// Throws `locked` when the loan has ended. `body` may not keep a copy of the key.
     func withKey<Result>(_ body: (borrowing FileKey) throws -> Result) throws -> Result
+
+    /// True: one call of ``withKey(_:)`` spans a whole operation. False: a lock does not wait for operations; the key is to be
+    /// asked for each time that it is needed, for that moment, and a lock in the middle of an operation makes it throw.
+    var lendsForOperations: Bool { get }
+
+    /// Throws what ``withKey(_:)`` would throw now.
+    func check() throws
+}
+
+extension FileKeyLease {
+    /// True.
+    public var lendsForOperations: Bool { true }
+
+    /// Looks at the key.
+    public func check() throws { try withKey { _ in } }
 }
 
 /// A new file key and the record that names it.

@@ -202,6 +202,41 @@ extension ProtectionClass {
         #expect(counts() == [0, 0, 0])
     }
 
+    /// Of a key that a lock takes back, operations keep no copy. Looking whether a loan is good is no operation.
+    @Test func onlyKeysThatALockTakesBackAreLentForEachChunk() throws {
+        let agent = try FakeKeyAgent()
+        defer { agent.die() }
+        let client = try AgentClient.connect(to: agent.socket)
+        let files = try borrow(agent, client)
+        let usage = try #require(agent.usages.first)
+        for (protectionClass, file) in files {
+            #expect(file.lease.lendsForOperations == (protectionClass != .complete))
+            try file.lease.check()
+            #expect(usage.lastUse == 0)
+        }
+        let record = agent.makeRecord(.none)
+        let raised = try client.unwrap(record)
+        #expect(raised.lendsForOperations)
+        agent.raise(record)
+        #expect(!raised.lendsForOperations)
+        try raised.check()
+        agent.beginLock()
+        #expect(code { try raised.check() } == .locked(.complete))
+        #expect(code { try files[.complete]?.lease.check() } == .locked(.complete))
+        agent.lock()
+        #expect(!raised.lendsForOperations)
+        #expect(code { try raised.check() } == .locked(.complete))
+        agent.unlock()
+        #expect(code { try raised.check() } == .locked(.complete))
+        #expect(code { try files[.complete]?.lease.check() } == .locked(.complete))
+        for protectionClass in [ProtectionClass.completeUnlessOpen, .untilFirstUnlock, .none] {
+            try files[protectionClass]?.lease.check()
+        }
+        agent.die()
+        #expect(code { try files[.completeUnlessOpen]?.lease.check() } == .locked(.completeUnlessOpen))
+        try files[.untilFirstUnlock]?.lease.check()
+    }
+
     @Test func aThreadThatUsesAKeyMayNeitherLockNorUnlock() throws {
         let agent = try FakeKeyAgent()
         defer { agent.die() }

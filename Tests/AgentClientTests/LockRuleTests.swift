@@ -123,9 +123,9 @@ import Testing
         var random = DeterministicRandom(seed: 4)
         var outcomes = (locked: 0, named: 0)
         for round in 0..<200 {
-            // It reads again, and then goes on for a random while.
+            // It reads again, and then goes on for a random while. The first read may have begun before the lock.
             let count = page.seen(by: 0)
-            try Self.await("the client does not read", [client]) { page.seen(by: 0) != count }
+            try Self.await("the client does not read", [client]) { page.seen(by: 0) &- count >= 2 }
             for _ in 0..<Int.random(in: 0..<60_000, using: &random) { _ = page.phase }
             try client.stop()
             if round < 3 {
@@ -153,7 +153,8 @@ import Testing
         page.phase = LoopPage.end
         client.signal(SIGCONT)
         #expect(try client.wait() == .returned(status: 0))
-        // Both were seen, else one of the two was not tested.
-        #expect(outcomes.locked > 0 && outcomes.named > 0, "\(outcomes)")
+        // The key is in hands while a chunk's key is derived, and a lock waits for that unless the client is stopped in it.
+        print("stopped clients that had lost the key: \(outcomes.locked) of 200; named: \(outcomes.named)")
+        #expect(outcomes.locked >= 100, "\(outcomes)")
     }
 }

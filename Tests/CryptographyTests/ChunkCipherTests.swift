@@ -49,6 +49,50 @@ import Testing
         #expect(buffer == plaintext)
     }
 
+    @Test func aBorrowedKeyIsAskedForAtEachChunk() throws {
+        let key = try SecretBytes.random(count: 32)
+        let lease = try StubLease(key)
+        var keyed = try ChunkCipher(key: key)
+        var cipher = try ChunkCipher(lending: lease)
+        #expect(lease.uses == 0)
+        for number in 1...5 {
+            let sealed = try cipher.seal(Self.message(4096), associatedData: [1])
+            let opened = try keyed.open(sealed, associatedData: [1])
+            #expect(opened == Self.message(4096))
+            #expect(lease.uses == number)
+        }
+        let sealed = try cipher.seal(Self.message(100))
+        lease.end(.locked(.complete))
+        for _ in 0..<2 {
+            var target = [UInt8](repeating: 0xEE, count: 100)
+            let refused = failure { () throws(CryptographyError) in try cipher.open(sealed, into: &target) }
+            #expect(refused == .keyNotLent(.locked(.complete), "taken back"))
+            // Not even with the key of the chunk before.
+            #expect(target == [UInt8](repeating: 0xEE, count: 100))
+        }
+        lease.end(nil)
+        let opened = try cipher.open(sealed)
+        #expect(opened == Self.message(100))
+        // One that fails at its very first chunk, and then goes on.
+        let other = try StubLease(key)
+        other.end(.damaged(.unwrap))
+        var second = try ChunkCipher(lending: other)
+        let refused = failure { () throws(CryptographyError) in _ = try second.open(sealed) }
+        #expect(refused == .keyNotLent(.damaged(.unwrap), "taken back"))
+        other.end(nil)
+        let openedSecond = try second.open(sealed)
+        #expect(openedSecond == Self.message(100))
+    }
+
+    private func failure(_ body: () throws(CryptographyError) -> Void) -> CryptographyError? {
+        do throws(CryptographyError) {
+            try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     @Test func everyBitIsAuthenticatedAndFailureLeavesZeros() throws {
         let key = try SecretBytes.random(count: 32)
         var cipher = try ChunkCipher(key: key)

@@ -104,6 +104,12 @@ import Testing
         let opened = try cipher.open(sealed, associatedData: data)
         let plaintext = try vector.bytes("plaintext")
         #expect(opened == plaintext)
+        // The same with a key that is borrowed for each chunk.
+        var borrowing = try ChunkCipher(lending: try StubLease(try secret(try vector.bytes("key"))))
+        let openedOnLoan = try borrowing.open(sealed, associatedData: data)
+        let sealedOnLoan = try borrowing.seal(plaintext, nonce: nonce, associatedData: data)
+        #expect(openedOnLoan == plaintext)
+        #expect(sealedOnLoan == sealed)
     }
 
     @Test(

@@ -1,5 +1,6 @@
 import COpenSSL
 import SecretMemory
+import Synchronization
 import TestSupport
 import Testing
 
@@ -32,6 +33,37 @@ import Testing
             }
             #expect(try scan.copies() == 1)
             #expect(try derivedScan.copies() == 0)
+        }
+    }
+
+    /// When the loan of a chunk ends, the cipher has no copy of the key any more: whoever lends it relies on that.
+    @Test func aCipherThatBorrowsHasTheKeyOnlyWhileItDerives() async {
+        await #expect(processExitsWith: .success) {
+            SecretMemory.configure(allowSecretMemoryDescriptor: false)
+            let key = try SecretBytes.random(count: 32)
+            let scan = MemoryScan(for: key)
+            let found = Mutex<[Double]>([])
+            let lease = try StubLease(key) {
+                let copies = (try? scan.copies()) ?? .nan
+                found.withLock { $0.append(copies) }
+            }
+            // The key of the test and that of the lease.
+            #expect(try scan.copies() == 2)
+            do {
+                let contexts = try CipherContexts.take()
+                defer { CipherContexts.give(contexts) }
+                var inside = 0.0
+                try contexts.withBlockCipher(lending: lease) { inside = (try? scan.copies()) ?? .nan }
+                #expect(inside > 2, "OpenSSL's context holds the key: otherwise this test proves nothing")
+                #expect(try scan.copies() == 2)
+            }
+            var cipher = try ChunkCipher(lending: lease)
+            let sealed = try cipher.seal([UInt8](repeating: 1, count: 5000))
+            #expect(try scan.copies() == 2)
+            _ = try cipher.open(sealed)
+            _ = try? cipher.open(SealedChunk(ciphertext: [1], seal: sealed.seal))
+            #expect(try scan.copies() == 2)
+            #expect(found.withLock { $0 } == [2, 2, 2, 2])
         }
     }
 

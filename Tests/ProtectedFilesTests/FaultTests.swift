@@ -10,8 +10,8 @@ import Testing
 /// error says what it was, nothing is left behind, and the operation can be made again.
 @Suite struct FaultTests {
     typealias Broken = CrashScript.Broken
-    private static let old = pattern(9000, seed: 1)
-    private static let new = pattern(20_000, seed: 2)
+    static let old = pattern(9000, seed: 1)
+    static let new = pattern(20_000, seed: 2)
 
     /// One operation on "file", which exists in class A, and the contents that may be found when it failed.
     struct Operation: Sendable, CustomTestStringConvertible {
@@ -31,13 +31,13 @@ import Testing
         }
     }
 
-    private static func replacing(_ range: Range<Int>, in content: [UInt8], with bytes: [UInt8]) -> [UInt8] {
+    static func replacing(_ range: Range<Int>, in content: [UInt8], with bytes: [UInt8]) -> [UInt8] {
         var content = content
         content.replaceSubrange(range, with: bytes)
         return content
     }
 
-    private static let patch = pattern(5000, seed: 3)
+    static let patch = pattern(5000, seed: 3)
     private static let patched = replacing(2000..<7000, in: old, with: patch)
 
     static let operations: [Operation] = [
@@ -75,7 +75,7 @@ import Testing
         },
     ]
 
-    private static func convert(_ files: ProtectedFileSystem, _ path: FilePath, _ conversion: Conversion) throws {
+    static func convert(_ files: ProtectedFileSystem, _ path: FilePath, _ conversion: Conversion) throws {
         let failures = Mutex<[ProtectionError]>([])
         try TreeConversion(files, conversion) { outcome in
             if case .failed(let error) = outcome.result { failures.withLock { $0.append(error) } }
@@ -84,7 +84,7 @@ import Testing
     }
 
     /// The content, whether the file is protected or plain by now.
-    private func found(_ files: ProtectedFileSystem, _ path: FilePath) throws -> [UInt8] {
+    static func found(_ files: ProtectedFileSystem, _ path: FilePath) throws -> [UInt8] {
         switch try FileInspection.inspect(path).state {
         case .plain:
             try SafeFile.read(path, in: currentDirectory, maximumSize: 1 << 20, ownerOnly: false, files.system)
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// Removes what the run before left.
-    private static func empty(_ directory: TemporaryDirectory) throws {
+    static func empty(_ directory: TemporaryDirectory) throws {
         for name in try directory.names(in: "files") {
             try LinuxSystemCalls.shared.unlink(FilePath("files/\(name)") ?? .current, in: directory.descriptor)
         }
@@ -127,7 +127,7 @@ import Testing
             try operation.run(ProtectedFileSystem(keys: fixture.keybag, system: system), path)
         } check: { _, failure, error in
             if let error { try checkError(error, failure) }
-            let content = try found(fixture.files, path)
+            let content = try Self.found(fixture.files, path)
             guard operation.allowed.contains(content) else {
                 throw Broken(description: "\(failure): \(content.count) bytes, neither before nor after")
             }
@@ -242,7 +242,7 @@ import Testing
             try files.write(Self.old, to: path, class: .complete)
             #expect(try files.contents(of: path) == Self.old, "\(operation.name)")
             try operation.run(files, path)
-            #expect(try found(files, path) == operation.allowed.last, "\(operation.name)")
+            #expect(try Self.found(files, path) == operation.allowed.last, "\(operation.name)")
         }
         let plain = fixture.path("plain")
         try fixture.directory.write(Self.new, to: "files/plain")
@@ -261,7 +261,7 @@ import Testing
             try Self.convert(ProtectedFileSystem(keys: fixture.keybag, system: system), path, .protect(.complete))
         } check: { _, failure, error in
             if let error { try checkError(error, failure) }
-            guard try found(fixture.files, path) == Self.new else { throw Broken(description: "\(failure): lost") }
+            guard try Self.found(fixture.files, path) == Self.new else { throw Broken(description: "\(failure): lost") }
             let state = try FileInspection.inspect(path).state
             guard error != nil || state == .protected else { throw Broken(description: "\(failure): not protected") }
             try expectNoTemporaryName(fixture.directory, failure)

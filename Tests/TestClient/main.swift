@@ -4,7 +4,7 @@
 //                                                  answers with a word each: "read" or the error
 // candado-test-client show SOCKET FILE...          the same, but answers with a line for each file: its name and its content
 // candado-test-client loop SOCKET INDEX A B C D    reads in a tight loop, by the rules of LoopPage on descriptor 3
-// candado-test-client spin SOCKET A                reads in a tight loop, and counts what it read on descriptor 3
+// candado-test-client spin SOCKET A                reads 4 KiB in a tight loop, and counts the reads on descriptor 3
 
 import AgentClient
 import Glibc
@@ -37,12 +37,12 @@ func hear() -> String? {
     return nil
 }
 
-/// Reads a whole file of at most a MiB. Nil when it is locked.
+/// Reads what there is, or as much as the buffer takes. Nil when it is locked.
 func content(
-    _ handle: ProtectedFile, _ buffer: UnsafeMutableRawBufferPointer
+    _ handle: ProtectedFile, _ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64 = 0
 ) throws(ProtectionError) -> Int? {
     do {
-        return try handle.read(into: buffer, at: 0)
+        return try handle.read(into: buffer, at: offset)
     } catch {
         if case .locked = error.code { return nil }
         throw error
@@ -125,18 +125,13 @@ func run(_ arguments: [String]) throws {
         guard let path = paths.first else { throw Usage() }
         let page = try LoopPage(descriptor: 3)
         let handle = try files.open(path, for: .reading)
-        let file = try LinuxSystemCalls.shared.openFile(path, [.read])
-        let record = try KeyRecord(
-            decoding: try LinuxSystemCalls.shared.attribute(KeyRecord.attributeName, of: file.number) ?? [])
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
         say("ready")
         var count: UInt32 = 0
         while page.phase != LoopPage.end {
-            guard try content(handle, buffer) != nil else { continue }
+            guard try content(handle, buffer, at: UInt64(count % 14) * 4096) != nil else { continue }
             count &+= 1
             page.setSeen(count, by: 0)
-            // A part of the time is spent on borrowing, with no key in hands.
-            if count % 64 == 0 { _ = client.unwrap([record]) }
         }
     default: throw Usage()
     }
