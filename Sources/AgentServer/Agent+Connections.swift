@@ -38,23 +38,24 @@ extension Agent {
             log.warning("a connection was dropped, since nobody can say whose it is: \(error)")
             return
         }
-        let executable = ProcessFacts.executable(of: peer.process) ?? ""
+        let identity = ClientIdentity(of: peer.process, system)
         guard peer.user == geteuid() else {
-            refuseOtherUser(socket, peer, executable)
+            refuseOtherUser(socket, peer, identity.executable)
             return
         }
-        if clients.count >= clientLimit, !evictSilent() {
+        if clients.count >= clientLimit, !evictSilent(), !evictIdle() {
             refuse(socket, ProtectionError(.busy, "the agent has as many connections as it can have"))
             return
         }
-        add(socket, peer.process, executable)
+        add(socket, identity)
     }
 
-    private func add(_ socket: consuming Descriptor, _ process: Int32, _ executable: FilePath) {
+    private func add(_ socket: consuming Descriptor, _ identity: ClientIdentity) {
         let number = clients.newNumber
         let connection = ClientConnection(
-            number: number, socket: socket, process: process, executable: executable,
-            loans: ClientLoans(budget: clients.budget, system: system, calls: calls), calls: calls)
+            number: number, socket: socket, identity: identity,
+            loans: ClientLoans(identity, budget: clients.budget, mark: mark, system: system, calls: calls),
+            calls: calls)
         do throws(SystemError) {
             connection.token = try loop.watch(connection.descriptor, .readable) { [unowned self] _ in receive(number) }
         } catch {
@@ -68,10 +69,8 @@ extension Agent {
     /// Root could read everything of this user anyway, but not by asking: what it asks for by mistake, under `sudo` or in a
     /// service, would be protected under somebody else's keys.
     private func refuseOtherUser(_ socket: consuming Descriptor, _ peer: PeerCredentials, _ executable: FilePath) {
-        // Which program another user runs is not for everybody to see, but its name is.
-        let program = executable.bytes.isEmpty ? ProcessFacts.name(of: peer.process, system) ?? "" : executable
         log.warning(
-            "refused: process \(peer.process) (\(program.quoted)) of user \(peer.user), who is not user \(geteuid())"
+            "refused: process \(peer.process) (\(executable.quoted)) of user \(peer.user), who is not user \(geteuid())"
         )
         let message =
             peer.user == 0
@@ -112,12 +111,22 @@ extension Agent {
         return true
     }
 
+    /// Who has been answered and wants nothing at the moment can come again; else such connections could fill the agent.
+    private func evictIdle() -> Bool {
+        guard let idle = clients.oldestIdle else { return false }
+        end(idle, "room is needed, and it waits for nothing")
+        return true
+    }
+
     /// Ends a connection, and with it all of its loans. A reason is told to the log as a warning.
     func end(_ connection: ClientConnection, _ reason: String?, keepsLasting: Bool = false) {
         guard clients[connection.number] != nil else { return }
         clients.remove(connection)
         if let token = connection.token { loop.unwatch(token) }
         connection.token = nil
+        if let operations = connection.loans.operations {
+            clients.remember(operations, connection.descriptor)
+        }
         connection.loans.end(keepsLasting: keepsLasting)
         connection.close()
         if let reason {

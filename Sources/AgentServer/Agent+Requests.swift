@@ -40,12 +40,20 @@ extension Agent {
         case .lock(let reason): lock(reason, number, connection)
         case .status: send(.statusResult(status(for: connection)), to: connection, number: number)
         case .subscribe:
+            guard connection.isLasting || hasRoomForLasting else {
+                return dismiss(connection, number: number, Self.full)
+            }
             connection.isSubscriber = true
             send(.event(.state(publication.state)), to: connection, number: number)
         case .stop: stop(number, connection)
         case .reload: reload(number, connection)
         }
     }
+
+    private static let full = ProtectionError(.busy, "the agent has as many clients as it can have")
+
+    /// Others are ended when room is needed for one that wants to lock.
+    private var hasRoomForLasting: Bool { clients.count(where: \.isLasting) < keyClientLimit }
 
     private func welcome(
         _ connection: ClientConnection, _ number: UInt32, _ lowest: UInt16, _ highest: UInt16, _ wantsMemory: Bool
@@ -60,10 +68,7 @@ extension Agent {
                     + "client \(lowest) to \(highest)")
             return dismiss(connection, number: number, error)
         }
-        if wantsMemory, clients.count(where: \.hasMemory) >= keyClientLimit {
-            let error = ProtectionError(.busy, "the agent has as many clients as it can have")
-            return dismiss(connection, number: number, error)
-        }
+        if wantsMemory, !hasRoomForLasting { return dismiss(connection, number: number, Self.full) }
         connection.hasSaidHello = true
         connection.hasMemory = wantsMemory
         send(
@@ -143,8 +148,11 @@ extension Agent {
                 if record.protectionClass.needsUnlocked, record.keybag == keybag.keybagIdentifier, !keybag.isErased {
                     try requireUnlocked(record.protectionClass)
                 }
+                // Whoever read the record before its file was raised is lent what the next lock takes back.
+                let isRaised = raisedRecords.contains(record)
+                if isRaised { try requireUnlocked(.complete) }
                 return try keybag.withFileKey(of: record) { (key) throws(ProtectionError) in
-                    try connection.loans.lend(key, record.protectionClass.loanKind)
+                    try connection.loans.lend(key, isRaised ? .guarded : record.protectionClass.loanKind)
                 }
             }
         }
@@ -157,10 +165,16 @@ extension Agent {
         if record.protectionClass.needsUnlocked, record.keybag == keybag.keybagIdentifier, !keybag.isErased {
             try requireUnlocked(record.protectionClass)
         }
-        if protectionClass == .complete { try requireUnlocked(.complete) }
-        return try keybag.rewrap(record, to: protectionClass, flags: flags) { key in
+        if protectionClass == .complete || raisedRecords.contains(record) { try requireUnlocked(.complete) }
+        let changed = try keybag.rewrap(record, to: protectionClass, flags: flags) { key in
             for connection in clients.all { _ = connection.loans.raise(key) }
         }
+        if protectionClass != .complete {
+            raisedRecords.remove(changed)
+        } else if record.protectionClass != .complete {
+            raisedRecords.insert(record)
+        }
+        return changed
     }
 
     // MARK: Control
@@ -172,6 +186,7 @@ extension Agent {
         log.info("an unlock is asked for by \(connection.name)")
         do throws(ProtectionError) {
             try unlocks.add(connection.number, number: number, passcode)
+            connection.pendingRequests += 1
         } catch {
             send(.failure(error), to: connection, number: number)
         }
@@ -188,6 +203,7 @@ extension Agent {
             let result = keeper.finish(answer)
             if case .success = result { used() }
             guard let connection = clients[answer.request.connection] else { continue }
+            connection.pendingRequests -= 1
             switch result {
             case .success: send(.done, to: connection, number: answer.request.number)
             case .failure(let error):
@@ -198,10 +214,13 @@ extension Agent {
     }
 
     private func lock(_ reason: LockReason, _ number: UInt32, _ connection: ClientConnection) {
-        log.info("a lock is asked for (\(reason.rawValue)) by \(connection.name)")
         let asking = connection.number
+        connection.pendingRequests += 1
+        // The log comes after: whatever it is written to may take its time.
+        defer { log.info("a lock was asked for (\(reason.rawValue)) by \(connection.name)") }
         keeper.lock(reason) { [unowned self] result in
             guard let connection = clients[asking] else { return }
+            connection.pendingRequests -= 1
             switch result {
             case .success(let report): send(.lockResult(report), to: connection, number: number)
             case .failure(let error): send(.failure(error), to: connection, number: number)
@@ -221,7 +240,7 @@ extension Agent {
     private func reload(_ number: UInt32, _ connection: ClientConnection) {
         do throws(ProtectionError) {
             try readSettings()
-            keeper.takeOverChanges()
+            try keeper.takeOverChanges()
             send(.done, to: connection, number: number)
         } catch {
             send(.failure(error), to: connection, number: number)

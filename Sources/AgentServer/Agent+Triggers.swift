@@ -31,7 +31,7 @@ extension Agent {
         let now = clock.secondsSinceBoot
         var last = lastRequest
         for connection in clients.all {
-            guard let usage = connection.loans.usage else { continue }
+            guard let usage = connection.loans.operations?.usage else { continue }
             last = max(last, min(now, Double(usage.lastUse) / 1_000_000_000))
         }
         return last
@@ -57,7 +57,7 @@ extension Agent {
 
     /// Locks for a reason that nobody waits for an answer to. `whenDone` is called whatever became of it.
     func lockByItself(_ reason: LockReason, whenDone: @escaping () -> Void = {}) {
-        log.info("locking (\(reason.rawValue))")
+        defer { log.info("a lock came by itself (\(reason.rawValue))") }
         keeper.lock(reason) { [log] result in
             if case .failure(let error) = result { log.warning("not locked (\(reason.rawValue)): \(error)") }
             whenDone()
@@ -86,7 +86,7 @@ extension Agent {
         switch signal {
         case .screenLocked: lockByItself(.screenLock)
         case .sleepIsNear:
-            // Sleep is held back until the keys are gone, and not longer than a lock takes.
+            // Sleep is held back until the keys are gone, and not longer than a lock for this reason takes.
             lockByItself(.sleep) { [unowned self] in logind?.releaseSleepDelay() }
         case .sessionEnded: lockByItself(.sessionEnd)
         case .wokeUp: break
@@ -103,8 +103,8 @@ extension Agent {
     private func takeSignals(_ descriptor: Int32) {
         do throws(SystemError) {
             while let signal = try calls.nextSignal(descriptor) {
-                log.info("signal \(signal)")
                 if signal == SIGHUP { hangUp() } else { lockToEnd() }
+                log.info("signal \(signal)")
             }
         } catch {
             log.error("signals cannot be read: \(error)")
@@ -124,13 +124,17 @@ extension Agent {
     func lockToEnd(answer: @escaping (LockReport) -> Void = { _ in }) {
         isEnding = true
         stopListening()
-        guard keybag.hasPasscode || keybag.isErased else { return answer(LockReport(outcome: .locked)) }
-        keeper.lock(.termination) { [log] result in
+        guard keybag.hasPasscode || keybag.isErased else {
+            hasSettled = true
+            return answer(LockReport(outcome: .locked))
+        }
+        keeper.lock(.termination) { [unowned self] result in
+            hasSettled = true
             switch result {
             case .success(let report): answer(report)
             case .failure(let error):
-                log.warning("not locked (\(LockReason.termination.rawValue)): \(error)")
                 answer(LockReport(outcome: .locked))
+                log.warning("not locked (\(LockReason.termination.rawValue)): \(error)")
             }
         }
     }

@@ -12,7 +12,8 @@ import ProtectionModel
 ///
 /// 1. `Agent`, `Agent+Connections`, `Agent+Requests`, `Agent+Triggers`: the loop's handlers. `EventLoop` below them.
 /// 2. `LockKeeper`, `WaitingLock`, `LockPublication`: locking and unlocking. `UnlockQueue`, `PasscodeTry`: passcodes.
-/// 3. `ClientTable`, `ClientConnection`, `ClientLoans`, `LoanBudget`: clients and what they borrow.
+/// 3. `ClientTable`, `ClientConnection`, `ClientIdentity`, `ClientLoans`, `LoanBudget`, `RaisedRecords`: clients and what
+///    they borrow. `ClientOperations`: what they are doing with it.
 /// 4. `AgentListener`, `PacketBuffer`, `AgentLog`: the edges.
 public final class Agent {
     /// What the program decides.
@@ -53,6 +54,9 @@ public final class Agent {
     let publication: LockPublication
     let unlocks: UnlockQueue
     let keeper: LockKeeper
+    /// What tells of keys that clients still have should this process be killed; nil where it cannot be had.
+    let mark: HolderMark?
+    var raisedRecords = RaisedRecords()
     var settings: Settings
     /// When a file key was asked for last, or an unlock succeeded, in seconds since boot.
     var lastRequest: Double
@@ -64,7 +68,10 @@ public final class Agent {
     /// When to listen again, in seconds since boot, after connections could not be taken.
     var nextListening: Double?
     var hasWarnedOfRoom = false
+    /// True once its end was asked for: a last lock is under way.
     var isEnding = false
+    /// True when that lock has been answered.
+    var hasSettled = false
     let clientLimit: Int
     /// The most connections that may borrow keys: there is always room for one that wants to lock.
     var keyClientLimit: Int { clientLimit - min(64, clientLimit / 4) }
@@ -124,12 +131,20 @@ public final class Agent {
         unlocks = try translatingErrors(sentence) { [keybag, loop] () throws(SystemError) in
             try UnlockQueue(keybag: keybag, loop: loop.waker, system: system, calls: calls)
         }
+        mark = Self.mark(of: keybag, log)
         keeper = LockKeeper(
-            keybag: keybag, publication: publication, clients: clients, unlocks: unlocks, system: system, clock: clock,
+            keybag: keybag, publication: publication, clients: clients, unlocks: unlocks, mark: mark, clock: clock,
             log: log)
         clientLimit = options.clientLimit ?? max(16, min(16_384, ProcessLimits.descriptorLimit - 64))
         lastRequest = clock.secondsSinceBoot
         keeper.announce = { [unowned self] event in announce(event) }
+    }
+
+    private static func mark(of keybag: Keybag, _ log: AgentLog) -> HolderMark? {
+        do throws(SystemError) { return try keybag.makeMark() } catch {
+            log.warning("should the agent be killed, nobody will be told of keys that its clients still have: \(error)")
+            return nil
+        }
     }
 
     // MARK: The loop
@@ -155,8 +170,7 @@ public final class Agent {
             end()
         }
         try translatingErrors(sentence) { () throws(SystemError) in
-            // Those whose lock still waits are answered before the end.
-            while !isEnding || keeper.isWaiting {
+            while !hasSettled {
                 try loop.setTime(nextTime)
                 try loop.turn(milliseconds: keeper.isWaiting ? 1 : -1)
                 keeper.synchronize()
@@ -182,6 +196,7 @@ public final class Agent {
         stopListening()
         listener.close()
         for connection in Array(clients.all) { end(connection, nil, keepsLasting: true) }
+        keeper.letGoOfMark()
         log.info("the agent has ended")
         listener.giveUp()
     }

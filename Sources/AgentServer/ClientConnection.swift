@@ -8,10 +8,7 @@ final class ClientConnection {
     typealias Number = UInt64
 
     let number: Number
-    /// Who is at the other end, as the kernel knew when it connected.
-    let process: Int32
-    /// The path of its executable when it connected, or empty.
-    let executable: FilePath
+    let identity: ClientIdentity
     let loans: ClientLoans
     private(set) var descriptor: Int32
     private let system: any SystemCalls
@@ -23,18 +20,19 @@ final class ClientConnection {
     var hasMemory = false
     /// True when it wants to hear events.
     var isSubscriber = false
+    /// Requests that have not been answered yet: unlocks and locks.
+    var pendingRequests = 0
     /// Where the loop watches it.
     var token: EventLoop.Token?
 
     init(
-        number: Number, socket: consuming Descriptor, process: Int32, executable: FilePath, loans: ClientLoans,
+        number: Number, socket: consuming Descriptor, identity: ClientIdentity, loans: ClientLoans,
         calls: any InterprocessCalls
     ) {
         self.number = number
         system = socket.system
         descriptor = socket.release()
-        self.process = process
-        self.executable = executable
+        self.identity = identity
         self.loans = loans
         self.calls = calls
     }
@@ -48,11 +46,16 @@ final class ClientConnection {
 
     deinit { close() }
 
+    var process: Int32 { identity.process }
+
     /// For lines of the log and for people: the process and, quoted, its executable.
-    var name: String { executable.bytes.isEmpty ? "process \(process)" : "process \(process) (\(executable.quoted))" }
+    var name: String { identity.name }
 
     /// The executable for a message: text that is no text there becomes readable.
-    var executableText: String { executable.description }
+    var executableText: String { identity.executable.description }
+
+    /// True when it counts among those that may stay as long as they like.
+    var isLasting: Bool { hasMemory || isSubscriber }
 
     /// Sends a reply without waiting. Throws `EAGAIN` when the client leaves no room.
     func send(_ reply: AgentReply, number: UInt32, descriptors: [Int32] = []) throws(SystemError) {

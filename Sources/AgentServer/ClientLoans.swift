@@ -1,4 +1,5 @@
 import AgentProtocol
+import Keybag
 import LinuxSystem
 import ProtectionModel
 import SecretMemory
@@ -19,22 +20,30 @@ final class ClientLoans {
     private let system: any SystemCalls
     private let calls: any InterprocessCalls
     private let budget: LoanBudget
+    private let identity: ClientIdentity
+    private let mark: HolderMark?
     private var slabs: [Slab] = []
     private var freeSlots: [UInt32] = []
     private var nextSerial: UInt64 = 1
     /// Loans by the number of their kind.
     private var counts = [Int](repeating: 0, count: 4)
-    private var usageMapping: SharedMapping?
-    /// What the client was not told of yet: the usage page, and slabs.
+    /// What the client is doing with its keys; nil before the first loan.
+    private(set) var operations: ClientOperations?
+    /// What the client was not told of yet: the usage page, the mark, and slabs.
     private var unsentUsage: Int32?
+    private var unsentMark: Int32?
     private var unsentSlabs: [(descriptor: Int32, pages: UInt16)] = []
     /// False once memory for keys could not be locked.
     private(set) var isMemoryLocked = true
-    /// True while operations with keys of class B, C and D may have a copy of a key that was raised to class A meanwhile.
-    var lastingOperationsCount = false
 
-    init(budget: LoanBudget, system: any SystemCalls, calls: any InterprocessCalls) {
+    /// `mark` is given to the client with the first loan; without one nobody is told of keys that a killed agent left.
+    init(
+        _ identity: ClientIdentity, budget: LoanBudget, mark: HolderMark?, system: any SystemCalls,
+        calls: any InterprocessCalls
+    ) {
+        self.identity = identity
         self.budget = budget
+        self.mark = mark
         self.system = system
         self.calls = calls
     }
@@ -42,9 +51,6 @@ final class ClientLoans {
     /// File keys on loan.
     private(set) var count = 0
     func count(of kind: LoanSlab.Kind) -> Int { counts[Int(kind.rawValue)] }
-
-    /// What the client is doing with its keys; nil before the first loan.
-    var usage: UsagePage? { usageMapping.map { UsagePage($0) } }
 
     private func change(_ kind: LoanSlab.Kind, by difference: Int) {
         counts[Int(kind.rawValue)] += difference
@@ -55,7 +61,7 @@ final class ClientLoans {
 
     /// Puts a key where the client sees it. Throws `busy` at a limit, `system` when there is no memory.
     func lend(_ key: borrowing FileKey, _ kind: LoanSlab.Kind) throws(ProtectionError) -> LoanName {
-        guard count < LoanBudget.connectionLimit, budget.take() else {
+        guard budget.take(having: count) else {
             throw ProtectionError(.busy, "too many file keys are on loan")
         }
         do throws(ProtectionError) { if freeSlots.isEmpty { try grow() } } catch {
@@ -74,11 +80,13 @@ final class ClientLoans {
 
     private func grow() throws(ProtectionError) {
         let sentence = "memory for keys on loan cannot be had"
-        if usageMapping == nil {
+        if operations == nil {
             let usage = try translatingErrors(sentence) { () throws(SystemError) in
-                try calls.makeSharedMemory(size: UsagePage.size, writableByOthers: true, locked: false)
+                let usage = try calls.makeSharedMemory(size: UsagePage.size, writableByOthers: true, locked: false)
+                unsentMark = try duplicateMark(orGiveUp: usage)
+                return usage
             }
-            usageMapping = usage.mapping
+            operations = ClientOperations(identity, usage.mapping, system: system, calls: calls)
             unsentUsage = usage.descriptor
         }
         let pages = Self.slabPages[min(slabs.count, Self.slabPages.count - 1)]
@@ -94,15 +102,28 @@ final class ClientLoans {
         freeSlots += (first..<(first + memory.slotCount)).reversed().map { UInt32($0) }
     }
 
+    /// Without a mark for the client there are no loans, where there is one at all.
+    private func duplicateMark(
+        orGiveUp usage: (descriptor: Int32, mapping: SharedMapping, isLocked: Bool)
+    ) throws(SystemError) -> Int32? {
+        do throws(SystemError) { return try mark?.duplicate() } catch {
+            calls.unmap(usage.mapping)
+            try? system.close(usage.descriptor)
+            throw error
+        }
+    }
+
     /// Describes the memory that the client does not have yet, with the descriptors to send, which the caller closes.
     func takeNewMemory(epoch: UInt64) -> (memory: AgentReply.NewMemory, descriptors: [Int32]) {
         defer {
             unsentUsage = nil
+            unsentMark = nil
             unsentSlabs = []
         }
-        let descriptors = (unsentUsage.map { [$0] } ?? []) + unsentSlabs.map(\.descriptor)
+        let descriptors = [unsentUsage, unsentMark].compactMap { $0 } + unsentSlabs.map(\.descriptor)
         let memory = AgentReply.NewMemory(
-            epoch: epoch, hasUsagePage: unsentUsage != nil, slabPages: unsentSlabs.map(\.pages))
+            epoch: epoch, hasUsagePage: unsentUsage != nil, hasMark: unsentMark != nil,
+            slabPages: unsentSlabs.map(\.pages))
         return (memory, descriptors)
     }
 
@@ -154,7 +175,7 @@ final class ClientLoans {
         }
         if hits > 0 {
             SharedWord.fence()
-            if let usage, usage.lasting.count > 0 { lastingOperationsCount = true }
+            operations?.keyWasRaised()
         }
         return hits
     }
@@ -169,8 +190,7 @@ final class ClientLoans {
         freeSlots = []
         for slab in slabs { calls.unmap(slab.mapping) }
         slabs = []
-        if let usageMapping { calls.unmap(usageMapping) }
-        usageMapping = nil
+        operations = nil
         for descriptor in takeNewMemory(epoch: 0).descriptors { try? system.close(descriptor) }
     }
 

@@ -12,6 +12,26 @@ final class ClientTable {
 
     let budget = LoanBudget()
 
+    /// Clients whose connections have ended while they were in the middle of an operation.
+    private var departed: [ClientOperations] = []
+    /// The most of these; the oldest goes first.
+    static let departedLimit = 1024
+
+    /// Remembers what a client was doing when its connection ended. To be called while the socket is open.
+    func remember(_ operations: ClientOperations, _ socket: Int32) {
+        guard !operations.underWay.isEmpty else { return }
+        departed.removeAll { $0.underWay.isEmpty }
+        if departed.count >= Self.departedLimit { departed.removeFirst() }
+        operations.connectionEnds(socket)
+        departed.append(operations)
+    }
+
+    /// What all clients are doing with their keys, and those who were in the middle of it when their connection ended.
+    var operations: [ClientOperations] {
+        departed.removeAll { $0.underWay.isEmpty }
+        return connections.values.compactMap(\.loans.operations) + departed
+    }
+
     var count: Int { connections.count }
     var all: some Sequence<ClientConnection> { connections.values }
 
@@ -48,6 +68,11 @@ final class ClientTable {
             firstNewcomer += 1
         }
         return nil
+    }
+
+    /// The one that has been connected longest of those that neither borrow, nor want to hear events, nor wait for an answer.
+    var oldestIdle: ClientConnection? {
+        connections.values.filter { !$0.isLasting && $0.pendingRequests == 0 }.min { $0.number < $1.number }
     }
 
     /// False when memory for some key on loan could not be locked.

@@ -1,5 +1,4 @@
 import AgentProtocol
-import Glibc
 import Keybag
 import LinuxSystem
 import ProtectionModel
@@ -12,7 +11,7 @@ final class LockKeeper {
     private let publication: LockPublication
     private let clients: ClientTable
     private let unlocks: UnlockQueue
-    private let system: any SystemCalls
+    private let mark: HolderMark?
     private let clock: any SystemClock
     private let log: AgentLog
     private var waiting: [WaitingLock] = []
@@ -23,26 +22,45 @@ final class LockKeeper {
 
     init(
         keybag: Keybag, publication: LockPublication, clients: ClientTable, unlocks: UnlockQueue,
-        system: any SystemCalls, clock: any SystemClock, log: AgentLog
+        mark: HolderMark?, clock: any SystemClock, log: AgentLog
     ) {
         self.keybag = keybag
         self.publication = publication
         self.clients = clients
         self.unlocks = unlocks
-        self.system = system
+        self.mark = mark
         self.clock = clock
         self.log = log
+        // A keybag without a passcode is unlocked from the start.
+        if publication.state == .unlocked { holdMark() }
+    }
+
+    // MARK: The mark
+
+    private func holdMark() {
+        do throws(SystemError) { try mark?.hold() } catch {
+            log.warning("should the agent be killed, nobody will be told of keys that its clients still have: \(error)")
+        }
+    }
+
+    /// No key of class A is on loan any more. Those of class B may stay with files that are open.
+    func letGoOfMark() {
+        do throws(SystemError) { try mark?.letGo() } catch {
+            log.warning("the agent's mark cannot be taken back, so that locks will name it: \(error)")
+        }
     }
 
     // MARK: Locking
 
     /// Locks as the reason asks. The answer comes at once, or when operations that began before have ended, and within
-    /// 250 ms in any case.
+    /// 250 ms in any case, or 4 s before the machine sleeps.
     func lock(_ reason: LockReason, answer: @escaping LockAnswer) {
         synchronize()
         if !keybag.hasPasscode, !keybag.isErased {
             // Another process may have set one since.
-            takeOverChanges()
+            do throws(ProtectionError) { try takeOverChanges() } catch {
+                log.warning("the keybag cannot be read again: \(error)")
+            }
             guard keybag.hasPasscode || keybag.isErased else {
                 answer(.failure(ProtectionError(.noPasscodeSet, "no passcode is set, so nothing can be locked")))
                 return
@@ -71,30 +89,25 @@ final class LockKeeper {
             announce(.lock(.willLock(grace: seconds), reason))
             log.info("a grace period of \(Int(seconds.rounded(.up))) s has begun (\(reason.rawValue))")
             answer(.success(LockReport(outcome: outcome)))
-        case .locked: finish(reason, wasUnlocked, [], answer)
-        case .incomplete(let holders): finish(reason, wasUnlocked, holders, answer)
+        case .locked, .incomplete:
+            if wasUnlocked { discard(reason) }
+            wait(reason) { [clients] outcome in
+                answer(.success(LockReport(outcome: outcome, openFiles: clients.loans(of: .whileAgentLives))))
+            }
         }
     }
 
-    private func finish(_ reason: LockReason, _ wasUnlocked: Bool, _ holders: [String], _ answer: @escaping LockAnswer)
-    {
-        if wasUnlocked { discard(reason) }
-        // An unlock that is being cancelled holds the lock of holders for a moment; there is no key behind it.
-        let own = "process \(getpid())"
-        let others = holders.filter { $0 != own }
+    /// Waits for what is in the way of a lock that has taken everything. Answers, and then tells the log.
+    private func wait(_ reason: LockReason?, answer: @escaping (LockOutcome) -> Void) {
         var lock = WaitingLock(
-            holders: others, leftovers: WaitingLock.leftovers(of: clients),
-            answer: { [clients, log] outcome in
+            reason, clients, findHolders: { [keybag] in keybag.holders() },
+            answer: { [log] outcome in
+                answer(outcome)
                 if case .incomplete(let holders) = outcome {
                     log.warning("locked here, but not everywhere: \(holders.joined(separator: "; "))")
                 }
-                answer(.success(LockReport(outcome: outcome, openFiles: clients.loans(of: .whileAgentLives))))
             })
-        if lock.isSettled(clients, system) {
-            lock.answer(lock.outcome(clients, system))
-        } else {
-            waiting.append(lock)
-        }
+        if lock.isSettled() { lock.answer(lock.outcome) } else { waiting.append(lock) }
     }
 
     /// The class keys are gone: takes away what was lent of them.
@@ -110,6 +123,7 @@ final class LockKeeper {
     private func takeBackGuarded() {
         for connection in clients.all { connection.loans.clear([.guarded]) }
         SharedWord.fence()
+        letGoOfMark()
     }
 
     private var presentState: LockState {
@@ -120,6 +134,7 @@ final class LockKeeper {
     /// The keybag could not be locked after all: what clients see has to be the truth.
     private func undo() {
         guard keybag.lockState == .unlocked else { return discard(nil) }
+        holdMark()
         publication.begin(.unlocked)
         announce(.lock(.didUnlock, nil))
     }
@@ -131,27 +146,26 @@ final class LockKeeper {
     func settle() {
         guard isWaiting else { return }
         var settled: [WaitingLock] = []
-        for index in waiting.indices.reversed() where waiting[index].isSettled(clients, system) {
+        for index in waiting.indices.reversed() where waiting[index].isSettled() {
             settled.append(waiting.remove(at: index))
         }
-        for lock in settled.reversed() { lock.answer(lock.outcome(clients, system)) }
+        for lock in settled.reversed() { lock.answer(lock.outcome) }
     }
 
     /// Answers all locks now, with what is left: the agent ends.
     func settleAll() {
         let all = waiting
         waiting = []
-        for lock in all { lock.answer(lock.outcome(clients, system)) }
+        for lock in all { lock.answer(lock.outcome) }
     }
 
     /// Who still has keys although it is locked: other holders, and operations that began before.
     var inTheWay: [String] {
         guard publication.state != .unlocked else { return [] }
-        let lock = WaitingLock(
-            holders: keybag.otherHolders(), leftovers: WaitingLock.leftovers(of: clients),
-            answer: { _ in })
-        guard case .incomplete(let holders) = lock.outcome(clients, system) else { return [] }
-        return holders
+        // This process's own number is nobody else's while an unlock is worked out, or waits to be taken over.
+        let isOwn = unlocks.isAtWork || keybag.lockState == .unlocked
+        let holders = keybag.holders().filter { !isOwn || $0 != WaitingLock.ownName }
+        return holders + WaitingLock.names(of: clients.operations.filter { !$0.underWay.isEmpty })
     }
 
     // MARK: Keeping up
@@ -173,21 +187,24 @@ final class LockKeeper {
         let present = keybag.lockState
         guard present != .unlocked, present != publication.state else { return }
         if publication.state == .unlocked {
-            discard(graceReason)
+            let reason = graceReason
+            discard(reason)
+            // Nobody asked, but the log is told who is in the way.
+            wait(reason) { _ in }
         } else {
             // An unlock that was taken back left the keys that the first unlock brings.
             publication.begin(present)
         }
     }
 
-    /// Somebody says that the keybag was changed.
-    func takeOverChanges() {
-        do throws(ProtectionError) { try keybag.takeOverChanges() } catch {
-            log.warning("the keybag cannot be read again: \(error)")
-        }
+    /// Somebody says that the keybag was changed. Throws when it cannot be read; what is known of it is published all the
+    /// same.
+    func takeOverChanges() throws(ProtectionError) {
+        let result = Result { () throws(ProtectionError) in try keybag.takeOverChanges() }
         synchronize()
         if !keybag.hasPasscode { publishUnlock() }
         publication.refresh()
+        try result.get()
     }
 
     // MARK: Unlocking
@@ -213,6 +230,7 @@ final class LockKeeper {
     private func publishUnlock() {
         guard keybag.lockState == .unlocked else { return }
         if publication.state != .unlocked {
+            holdMark()
             publication.begin(.unlocked)
         } else if publication.deadline != nil, keybag.nextDeadline == nil {
             publication.deadline = nil

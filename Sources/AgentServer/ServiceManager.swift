@@ -12,7 +12,6 @@ public enum ServiceManager {
         /// The same text, later.
         case status(String)
         case stopping
-        case reloading
     }
 
     /// The sockets that the service manager listens on for this process (`LISTEN_FDS`): empty where it was started without.
@@ -62,7 +61,6 @@ public enum ServiceManager {
         // A line break would begin another assignment.
         case .status(let status): "STATUS=" + String(status.map { $0.isNewline ? " " : $0 })
         case .stopping: "STOPPING=1"
-        case .reloading: "RELOADING=1"
         }
     }
 

@@ -93,6 +93,9 @@ final class UnlockQueue: Sendable {
         request.lockCount != lockCount.load(ordering: .sequentiallyConsistent)
     }
 
+    /// True while a passcode is worked out.
+    var isAtWork: Bool { state.withLock { $0.underWay > 0 } }
+
     /// What has been worked out since the last time.
     func takeAnswers() -> [Answer] {
         state.withLock { state in

@@ -1,86 +1,70 @@
-import AgentProtocol
-import LinuxSystem
+import Glibc
 import ProtectionModel
 
 /// A lock that has taken all keys away and waits for operations that began before it and still have a copy of one.
 struct WaitingLock {
-    /// How long it waits, in nanoseconds.
-    static let patience: UInt64 = 250_000_000
-    /// From when on it asks whether those who are left are stopped.
+    /// From when on it asks whether those who are left are stopped, in nanoseconds.
     static let firstPatience: UInt64 = 2_000_000
 
-    /// One of the counts of a connection's usage page.
-    enum Count: CaseIterable {
-        case evenHalf
-        case oddHalf
-        case lasting
+    /// How long it waits, in nanoseconds. Before the machine sleeps nobody waits for the answer but logind, which gives 5 s.
+    static func patience(for reason: LockReason?) -> UInt64 { reason == .sleep ? 4_000_000_000 : 250_000_000 }
 
-        func counter(of usage: UsagePage) -> UsagePage.Counter {
-            switch self {
-            case .evenHalf: usage.guarded(epoch: 0)
-            case .oddHalf: usage.guarded(epoch: 2)
-            case .lasting: usage.lasting
-            }
-        }
-    }
-
-    /// Operations of one connection.
+    /// Operations of one client.
     struct Leftover {
-        let connection: ClientConnection.Number
-        let count: Count
+        let operations: ClientOperations
+        let count: ClientOperations.Count
     }
 
+    /// How others name a process of this number that holds keys: another one in a container may have the same.
+    static let ownName = "process \(getpid())"
+
+    private let began = EventLoop.nanoseconds
+    private let patience: UInt64
+    private var leftovers: [Leftover]
     /// Others who hold keys of the keybag.
-    let holders: [String]
-    let began = EventLoop.nanoseconds
-    var leftovers: [Leftover]
+    private var holders: [String]
+    private let findHolders: () -> [String]
     let answer: (LockOutcome) -> Void
 
-    /// What is under way now.
-    static func leftovers(of clients: ClientTable) -> [Leftover] {
-        clients.all.flatMap { connection in
-            Count.allCases.filter { isUnderWay($0, connection) }
-                .map { Leftover(connection: connection.number, count: $0) }
+    /// `findHolders` looks for others who hold keys of the keybag.
+    init(
+        _ reason: LockReason?, _ clients: ClientTable, findHolders: @escaping () -> [String],
+        answer: @escaping (LockOutcome) -> Void
+    ) {
+        patience = Self.patience(for: reason)
+        leftovers = clients.operations.flatMap { operations in
+            operations.underWay.map { Leftover(operations: operations, count: $0) }
         }
-    }
-
-    private static func isUnderWay(_ count: Count, _ connection: ClientConnection) -> Bool {
-        guard let usage = connection.loans.usage else { return false }
-        if count == .lasting, !connection.loans.lastingOperationsCount { return false }
-        let isUnderWay = count.counter(of: usage).count > 0
-        if count == .lasting, !isUnderWay { connection.loans.lastingOperationsCount = false }
-        return isUnderWay
+        holders = findHolders()
+        self.findHolders = findHolders
+        self.answer = answer
     }
 
     /// Looks again. True when the answer is known: nothing is left, or it has waited long enough.
-    mutating func isSettled(_ clients: ClientTable, _ system: any SystemCalls) -> Bool {
-        leftovers.removeAll { leftover in
-            guard let connection = clients[leftover.connection] else { return true }
-            return !Self.isUnderWay(leftover.count, connection)
-        }
+    mutating func isSettled() -> Bool {
+        leftovers.removeAll { !$0.operations.isUnderWay($0.count) || $0.operations.hasGone }
+        // An unlock that is being cancelled holds that lock for a moment, with no key behind it.
+        if holders.contains(Self.ownName) { holders = findHolders() }
+        let isOwnLeft = holders.contains(Self.ownName)
         let waited = EventLoop.nanoseconds - began
-        guard !leftovers.isEmpty, waited < Self.patience else { return true }
-        return waited >= Self.firstPatience
-            && connections(in: clients).allSatisfy { Self.isStopped($0, system) }
-    }
-
-    /// A process that cannot be looked at is waited for like one that runs.
-    private static func isStopped(_ connection: ClientConnection, _ system: any SystemCalls) -> Bool {
-        (try? ProcessFacts.isStopped(connection.process, system)) ?? false
-    }
-
-    private func connections(in clients: ClientTable) -> [ClientConnection] {
-        leftovers.compactMap { clients[$0.connection] }
+        guard !leftovers.isEmpty || isOwnLeft, waited < patience else { return true }
+        return waited >= Self.firstPatience && !isOwnLeft && leftovers.allSatisfy { $0.operations.isStopped }
     }
 
     /// What it achieved so far.
-    func outcome(_ clients: ClientTable, _ system: any SystemCalls) -> LockOutcome {
-        var names = holders
-        for connection in connections(in: clients) {
-            let stopped = Self.isStopped(connection, system) ? ", stopped" : ""
-            let name = "\(connection.name) is in the middle of an operation\(stopped)"
+    var outcome: LockOutcome {
+        let names = holders + Self.names(of: leftovers.map(\.operations))
+        return names.isEmpty ? .locked : .incomplete(holders: names)
+    }
+
+    /// How clients are named whose operations are in the way of a lock: each once.
+    static func names(of operations: [ClientOperations]) -> [String] {
+        var names: [String] = []
+        for operations in operations {
+            let stopped = operations.isStopped ? ", stopped" : ""
+            let name = "\(operations.identity.name) is in the middle of an operation\(stopped)"
             if !names.contains(name) { names.append(name) }
         }
-        return names.isEmpty ? .locked : .incomplete(holders: names)
+        return names
     }
 }

@@ -378,13 +378,6 @@ int candado_next_signal(int descriptor) {
 
 // Words in shared memory
 
-void candado_wait_32(const void *word, uint32_t value, int milliseconds) {
-    struct timespec time = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L};
-    syscall(SYS_futex, word, FUTEX_WAIT, value, milliseconds < 0 ? NULL : &time, NULL, 0);
-}
-
-void candado_wake_32(void *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
-
 // The list that the kernel walks when the thread ends: one entry, whose word lies futex_offset behind it. Any distance
 // is allowed, so the entry need not lie in the shared memory, where others could change it.
 struct held_word {

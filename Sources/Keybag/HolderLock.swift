@@ -37,15 +37,21 @@ struct HolderLock: Sendable {
         }
     }
 
-    /// Who holds keys, this process's other keybags included, in words.
+    /// A mark that its open file can be shared by, not held yet.
+    func mark() throws(SystemError) -> HolderMark { HolderMark(try openForReading()) }
+
+    /// Who holds keys, this process's other keybags included, in words. Behind the bytes of processes lie those of marks
+    /// (``HolderMark``): what is found there alone was left by an agent that was killed.
     ///
     /// Only looks, and takes no lock: that works on a read-only disk, and two who look do not see each other.
     func holders() -> [String] {
         do throws(SystemError) {
             let file = try system.openFile(path, [.read, .noFollow, .nonBlocking])
             var found: [Int64] = []
-            try search(0, Self.processLimit, file.number, &found)
-            return found.map(Self.name)
+            try search(0, 2 * Self.processLimit, file.number, &found)
+            let processes = found.filter { $0 < Self.processLimit }
+            let agents = found.filter { $0 >= Self.processLimit }.map { $0 - Self.processLimit }
+            return processes.map(Self.name) + agents.filter { !processes.contains($0) }.map(Self.borrowersName)
         } catch {
             if error.errorNumber == ENOENT { return [] }
             return ["unknown: \(error)"]
@@ -54,6 +60,11 @@ struct HolderLock: Sendable {
 
     /// How a holder is named.
     static func name(_ process: Int64) -> String { "process \(process)" }
+
+    /// How those are named who have memory of an agent that is no more.
+    static func borrowersName(_ agent: Int64) -> String {
+        "programs that borrowed keys from the agent that was process \(agent)"
+    }
 
     /// Halves the range until single bytes are left that somebody has locked.
     private func search(

@@ -1,4 +1,5 @@
 import Glibc
+import LinuxSystem
 import ProtectionModel
 
 extension Keybag {
@@ -32,6 +33,12 @@ extension Keybag {
         let own = HolderLock.name(Int64(getpid()))
         return holderLock.holders().filter { $0 != own }
     }
+
+    /// Who holds class keys of this keybag at this moment, in words, this process included.
+    package func holders() -> [String] { holderLock.holders() }
+
+    /// A mark for a host that lends keys to other processes. Throws where the file of holders cannot be had.
+    package func makeMark() throws(SystemError) -> HolderMark { try holderLock.mark() }
 
     /// When the host has to call ``tick()``, on the clock's seconds since boot. Nil when no lock is pending.
     public var nextDeadline: Double? { manager.nextDeadline }

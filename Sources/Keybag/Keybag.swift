@@ -15,7 +15,7 @@ import Synchronization
 ///    `Keybag+FileKeys`: one file for each thing that it does.
 /// 3. `KeybagDocument` with its coding, `KeybagStore`: the stored form and its two copies. `CanonicalJSON` below them.
 /// 4. `KeybagCipher`, `KeyClass`, `KeyRoles`, `ClassKeyTable`: wraps and keys.
-/// 5. `LockManager`, `LockGate`, `FileKeyLeases`, `FileKeyLoan`, `HolderLock`: the lock state and what a lock takes away.
+/// 5. `LockManager`, `LockGate`, `FileKeyLeases`, `FileKeyLoan`, `HolderLock`, `HolderMark`: the lock state and what a lock takes away.
 /// 6. `AttemptFile`, `AttemptRecord`, `Passcode`, `PasscodeCost`: wrong passcodes.
 /// 7. `DeviceKeyStore`, `FileDeviceKeyStore`: the device key.
 /// 8. `RecoveryKey`, `RecoveryCapsule`, `RecoveredKeys`: recovery.

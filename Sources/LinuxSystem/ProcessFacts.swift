@@ -27,24 +27,37 @@ public enum ProcessFacts {
 
     /// Whether a process is stopped, by a signal or by a debugger. False when it is gone. Thread-safe.
     public static func isStopped(_ process: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
-        guard let path = FilePath("/proc/\(process)/stat") else { return false }
+        try status(of: process, system).map { isStopped(status: $0) } ?? false
+    }
+
+    /// Whether a process has ended, though its parent may not have been told yet. Thread-safe.
+    public static func hasEnded(_ process: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
+        try status(of: process, system).map { ["Z", "X"].contains(state(of: $0)) } ?? true
+    }
+
+    /// `/proc/N/stat`; nil when there is no such process.
+    private static func status(
+        of process: Int32, _ system: any SystemCalls
+    ) throws(SystemError) -> ArraySlice<UInt8>? {
+        guard let path = FilePath("/proc/\(process)/stat") else { return nil }
         var bytes = [UInt8](repeating: 0, count: 1024)
         do {
             let file = try system.openFile(path, [.read])
             let result = bytes.withUnsafeMutableBytes { buffer in
                 Result { () throws(SystemError) in try system.read(file.number, into: buffer) }
             }
-            return isStopped(status: bytes.prefix(try result.get()))
+            return bytes.prefix(try result.get())
         } catch {
             guard error.errorNumber == ENOENT || error.errorNumber == ESRCH else { throw error }
-            return false
+            return nil
         }
     }
 
+    static func isStopped(status: ArraySlice<UInt8>) -> Bool { ["T", "t"].contains(state(of: status)) }
+
     /// The state is the word behind the program's name, which is in parentheses and may hold any byte, parentheses too.
-    static func isStopped(status: ArraySlice<UInt8>) -> Bool {
-        guard let end = status.lastIndex(of: UInt8(ascii: ")")) else { return false }
-        let state = status[(end + 1)...].first { $0 != UInt8(ascii: " ") }
-        return state == UInt8(ascii: "T") || state == UInt8(ascii: "t")
+    private static func state(of status: ArraySlice<UInt8>) -> Unicode.Scalar? {
+        guard let end = status.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        return status[(end + 1)...].first { $0 != UInt8(ascii: " ") }.map { Unicode.Scalar($0) }
     }
 }

@@ -30,16 +30,6 @@ public enum SharedWord {
     @discardableResult
     public static func subtract32(_ p: UnsafeMutableRawPointer, _ v: UInt32) -> UInt32 { candado_subtract_32(p, v) }
 
-    /// Sets bits, in one order for all processes. Returns the value before.
-    @inline(__always)
-    @discardableResult
-    public static func or32(_ p: UnsafeMutableRawPointer, _ v: UInt32) -> UInt32 { candado_or_32(p, v) }
-
-    /// Clears the bits that `v` lacks, in one order for all processes. Returns the value before.
-    @inline(__always)
-    @discardableResult
-    public static func and32(_ p: UnsafeMutableRawPointer, _ v: UInt32) -> UInt32 { candado_and_32(p, v) }
-
     /// Nothing that stands after it is done before what stands ahead of it, as all processes see it.
     @inline(__always)
     public static func fence() { candado_fence() }
@@ -54,19 +44,6 @@ public enum SharedWord {
     /// Writes zero into words of 8 bytes; the compiler may not leave it out. Call ``fence()`` where the order counts.
     @inline(__always)
     public static func clearWords(_ p: UnsafeMutableRawPointer, count: Int) { candado_clear_words(p, count) }
-
-    /// Sleeps while the word holds `value`: until ``wake32(_:)`` of any process, for at most so many milliseconds
-    /// (negative for ever). Also returns at a signal or for no reason: look at the word again. The memory may be mapped
-    /// for reading only.
-    ///
-    /// The kernel wakes those who wait for a word that is held (``holdRobustly(_:)``) when its holder dies only if
-    /// the highest bit (`0x8000_0000`) was set in it; else they sleep until their time is over.
-    public static func wait32(_ p: UnsafeMutableRawPointer, while value: UInt32, milliseconds: Int32) {
-        candado_wait_32(p, value, milliseconds)
-    }
-
-    /// Wakes all who wait for the word, in all processes.
-    public static func wake32(_ p: UnsafeMutableRawPointer) { candado_wake_32(p) }
 
     /// Makes the calling thread the holder of a word: writes its thread number into it, and has the kernel set
     /// `FUTEX_OWNER_DIED` (`0x4000_0000`) and clear the number when the thread ends, in whatever way the process dies

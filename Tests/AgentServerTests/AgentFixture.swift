@@ -137,7 +137,7 @@ final class AgentThread {
         if isReady, thread != nil {
             let client = try RawClient(socket)
             try client.hello(wantsMemory: false)
-            _ = try client.call(.stop)
+            _ = try client.stop()
         }
         join()
     }

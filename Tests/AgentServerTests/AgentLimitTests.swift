@@ -68,15 +68,55 @@ import TestSupport
         try silent[2].hello(wantsMemory: false)
         #expect(try first.status().clientCount == 7)
         _ = try (late.status(), later.status())
-        // When all have spoken, the newcomer is told.
+        // When all have spoken, the oldest goes that waits for nothing.
         for client in silent[3...] { try client.hello(wantsMemory: false) }
+        let newest = try fixture.connect(wantsMemory: false)
+        #expect(try first.isHungUp())
+        #expect(try newest.stop().outcome == .locked)
+        agent.join()
+    }
+
+    /// Connections that only listen count like those that borrow keys, so that they cannot fill the agent.
+    @Test func thoseThatStayLeaveRoomForThoseThatLock() throws {
+        let fixture = try AgentFixture()
+        let agent = try Self.start(fixture, TestCalls(), clientLimit: 8)
+        let borrowers = try (0..<3).map { _ in try fixture.connect() }
+        let listeners = try (0..<3).map { _ in try fixture.connect(wantsMemory: false) }
+        for listener in listeners { #expect(try listener.subscribe() == .beforeFirstUnlock) }
+        let refused = try fixture.connect(wantsMemory: false)
+        #expect(try RawClient.code(of: refused.call(.subscribe)) == .busy)
+        #expect(try refused.isHungUp())
+        // One that borrows may listen too.
+        #expect(try borrowers[0].subscribe() == .beforeFirstUnlock)
+        // Any number of those that came and stay idle make room for each other, and for nobody else's loss.
+        let idle = try (0..<20).map { _ in try fixture.connect(wantsMemory: false) }
+        guard case .locked = try #require(idle.last).lock().outcome else { throw RawClient.Silence() }
+        for client in borrowers[1...] { _ = try client.makeKey(.none) }
+        try agent.stop()
+    }
+
+    /// Whoever waits for an answer is not ended for it.
+    @Test func thoseWhoseUnlockIsWorkedOutStay() throws {
+        let fixture = try AgentFixture()
+        let gate = try CallGate { $0.operation == .open && $0.path?.lastComponent == "attempts" }
+        var options = Agent.Options(version: "test")
+        options.clientLimit = 8
+        let agent = try fixture.start(options: options, system: gate.system)
+        let waiting = try (0..<8).map { _ in try fixture.connect(wantsMemory: false) }
+        let numbers = try waiting.map {
+            try $0.send(.unlock(passcodeSize: AgentFixture.passcode.utf8.count), passcode: AgentFixture.passcode)
+        }
+        #expect(try gate.waitUntilReached())
         let refused = try RawClient(fixture.socket)
         let message = try refused.receive()
         #expect(message.number == 0)
         #expect(try RawClient.code(of: message.reply) == .busy)
         #expect(try refused.isHungUp())
-        #expect(try first.stop().outcome == .locked)
-        agent.join()
+        gate.open()
+        for (client, number) in zip(waiting, numbers) {
+            #expect(try RawClient.code(of: client.reply(to: number)) == nil)
+        }
+        try agent.stop()
     }
 
     @Test func whoWantsToLockFindsRoomWhenThereIsNoneForKeys() throws {

@@ -255,22 +255,6 @@ import TestSupport
         try agent.stop()
     }
 
-    @Test func aConnectionThatEndsIsNotInTheWayAnyMore() throws {
-        let fixture = try AgentFixture()
-        let agent = try fixture.start()
-        let control = try fixture.connect(wantsMemory: false)
-        #expect(try control.unlock() == nil)
-        var client: RawClient? = try fixture.connect()
-        _ = try client?.makeKey(.complete)
-        if let client { client.usage?.guarded(epoch: client.epoch).begin() }
-        let number = try control.send(.lock(.command))
-        client = nil
-        guard case .lockResult(let report) = try control.reply(to: number) else { throw RawClient.Silence() }
-        #expect(report.outcome == .locked)
-        #expect(try control.lock().outcome == .locked)
-        try agent.stop()
-    }
-
     @Test func operationsWithOtherKeysAreNotWaitedFor() throws {
         let fixture = try AgentFixture()
         let agent = try fixture.start()
@@ -313,19 +297,65 @@ import TestSupport
         try agent.stop()
     }
 
-    @Test func anEmbeddedHolderIsNamed() throws {
+    /// Whoever read the record before the file was raised opens it afterwards, and still a lock takes the key back.
+    @Test func aRecordFromBeforeItsFileWasRaisedIsLentUntilTheLock() throws {
         let fixture = try AgentFixture()
         let agent = try fixture.start()
-        let client = try fixture.connect(wantsMemory: false)
+        let owner = try fixture.connect()
+        let late = try fixture.connect()
+        #expect(try owner.unlock() == nil)
+        for protectionClass in [ProtectionClass.completeUnlessOpen, .completeUntilFirstUserAuthentication, .none] {
+            let file = try owner.makeKey(protectionClass)
+            let raised = try owner.rewrap(file.record, to: .complete)
+            let loan = try late.unwrap(file.record)
+            #expect(late.state(of: loan)?.kind == .guarded, "\(protectionClass)")
+            #expect(late.key(of: loan) == owner.key(of: file.loan))
+            #expect(try owner.lock().outcome == .locked)
+            #expect(late.isErased(loan))
+            let error = #expect(throws: ProtectionError.self) { try late.unwrap(file.record) }
+            #expect(
+                error?.code == .locked(protectionClass == .completeUnlessOpen ? .completeUnlessOpen : .complete))
+            #expect(try owner.unlock() == nil)
+            // A file that has its class again is like any other of it.
+            let lowered = try owner.rewrap(raised, to: protectionClass)
+            let kind = late.state(of: try late.unwrap(lowered))?.kind
+            #expect(kind == (protectionClass == .completeUnlessOpen ? .whileAgentLives : .lasting))
+        }
+        try agent.stop()
+    }
+
+    @Test func onlyTheLastRaisedRecordsAreRemembered() {
+        var records = RaisedRecords()
+        func record(_ number: Int) -> KeyRecord {
+            let wrap = (0..<40).map { UInt8(truncatingIfNeeded: number >> ($0 % 4 * 8)) }
+            return KeyRecord(
+                protectionClass: .none, flags: [], generation: 1, keybag: KeybagIdentifier(bytes: Array(1...16))!,
+                wrap: .symmetric(wrap))!
+        }
+        for number in 0..<RaisedRecords.limit { records.insert(record(number)) }
+        #expect(records.contains(record(0)) && records.contains(record(RaisedRecords.limit - 1)))
+        records.remove(record(5))
+        #expect(!records.contains(record(5)))
+        // Again, it is a new one.
+        records.insert(record(5))
+        for number in 0..<100 { records.insert(record(RaisedRecords.limit + number)) }
+        #expect(records.contains(record(5)) && !records.contains(record(0)) && !records.contains(record(99)))
+        #expect(records.contains(record(101)))
+    }
+
+    @Test func reloadSaysThatTheKeybagCannotBeRead() throws {
+        let fixture = try AgentFixture()
+        let agent = try fixture.start()
+        let client = try fixture.connect()
         #expect(try client.unlock() == nil)
-        // Another process: in this one the agent would take it for itself.
-        let path = fixture.home.stateDirectory(of: try client.status().keybag).appending("holders")
-        let file = try LinuxSystemCalls.shared.openFile(path, [.read])
-        let locked = try LinuxSystemCalls.shared.lock(file.number, .shared, start: 1, count: 1, wait: false)
-        #expect(locked)
-        #expect(try client.lock().outcome == .incomplete(holders: ["process 1"]))
-        try file.close()
+        let key = try client.makeKey(.complete)
+        for name in try fixture.directory.names(in: "home") where name.hasPrefix("keybag") {
+            let path = try #require(FilePath("home/\(name)"))
+            try fixture.directory.write(Array("nonsense".utf8), to: path)
+        }
+        #expect(try RawClient.code(of: client.call(.reload)) == .damaged(.keybag))
         #expect(try client.lock().outcome == .locked)
+        #expect(client.isErased(key.loan))
         try agent.stop()
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import LinuxSystem
 import Testing
 import TestSupport
@@ -43,6 +44,37 @@ import TestSupport
         log.info("after")
         let lines = String(decoding: try directory.read("log"), as: UTF8.self).split(separator: "\n")
         #expect(lines.count == 2 && lines.first == "before" && lines.last?.hasSuffix(" info after") == true)
+    }
+
+    /// A pipe that nobody reads holds nobody up; what was lost is said when there is room again.
+    @Test func aFullPipeIsNotWaitedFor() throws {
+        var ends: [Int32] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        let log = AgentLog(descriptor: ends[1], system: LinuxSystemCalls.shared, clock: TestClock())
+        let text = String(repeating: "x", count: 10_000)
+        for _ in 0..<100 { log.info(text) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        let first = read(ends[0], &buffer, buffer.count)
+        #expect(first > 40_000)
+        for index in 0..<3 { log.info("line \(index)") }
+        let count = read(ends[0], &buffer, buffer.count)
+        let lines = String(decoding: buffer[..<max(0, count)], as: UTF8.self).split(separator: "\n")
+        #expect(lines.count == 4)
+        let whole = first / (text.utf8.count + 27)
+        #expect(lines[0].hasSuffix("warning \(100 - whole) lines were dropped"), "\(lines[0])")
+        #expect(lines[3].hasSuffix("info line 2"))
+    }
+
+    /// Whoever has closed the other end is not told again and again.
+    @Test func aClosedPipeIsNoFailure() throws {
+        var ends: [Int32] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        close(ends[0])
+        defer { close(ends[1]) }
+        signal(SIGPIPE, SIG_IGN)
+        let log = AgentLog(descriptor: ends[1], system: LinuxSystemCalls.shared, clock: TestClock())
+        for _ in 0..<3 { log.info("nobody reads this") }
     }
 
     @Test func aLinkIsNotFollowed() throws {

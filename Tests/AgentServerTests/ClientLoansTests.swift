@@ -12,7 +12,8 @@ import TestSupport
     private static func key() throws -> FileKey { try FileKey(try SecretBytes.random(count: FileKey.size)) }
 
     private static func loans(_ budget: LoanBudget = LoanBudget(), _ calls: TestCalls = TestCalls()) -> ClientLoans {
-        ClientLoans(budget: budget, system: calls.system, calls: calls)
+        ClientLoans(
+            ClientIdentity(process: 1, executable: ""), budget: budget, mark: nil, system: calls.system, calls: calls)
     }
 
     @Test func memoryGrowsWithTheLoansAndIsGivenBack() throws {
@@ -76,6 +77,23 @@ import TestSupport
         #expect(budget.used == 0)
     }
 
+    /// Whoever comes last still finds something.
+    @Test func nobodyTakesMoreThanHalfOfWhatOthersLeave() throws {
+        let budget = LoanBudget(limit: 1000)
+        var counts: [Int] = []
+        for _ in 0..<5 {
+            var own = 0
+            while budget.take(having: own) { own += 1 }
+            counts.append(own)
+        }
+        #expect(counts == [500, 250, 125, 64, 61])
+        #expect(!budget.take(having: 0))
+        let large = LoanBudget()
+        var own = 0
+        while large.take(having: own) { own += 1 }
+        #expect(own == LoanBudget.connectionLimit)
+    }
+
     @Test func raisingTurnsOnlyTheLoansOfThatKey() throws {
         let loans = Self.loans()
         let key = try Self.key()
@@ -86,7 +104,7 @@ import TestSupport
         _ = try loans.lend(try Self.key(), .lasting)
         #expect(loans.raise(copy) == 2)
         #expect(loans.count(of: .guarded) == 3 && loans.count(of: .lasting) == 1)
-        #expect(loans.count(of: .whileAgentLives) == 0 && !loans.lastingOperationsCount)
+        #expect(loans.count(of: .whileAgentLives) == 0 && loans.operations?.lastingOperationsCount == false)
         #expect(loans.raise(copy) == 0)
         loans.end(keepsLasting: false)
     }

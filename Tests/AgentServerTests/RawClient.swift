@@ -109,6 +109,7 @@ final class RawClient {
             usage = UsagePage(mapping)
         }
         if memory.hasMark, let descriptor = rest.popFirst() {
+            hasMark = true
             mark = Descriptor(try LinuxSystemCalls.shared.duplicate(descriptor), LinuxSystemCalls.shared)
         }
         for (pages, descriptor) in zip(memory.slabPages, rest) {
@@ -148,6 +149,11 @@ final class RawClient {
         guard case .lockResult(let report) = reply else { throw Unexpected(reply: reply) }
         return report
     }
+
+    /// Ends the connection, and keeps the memory that came with it.
+    func hangUp() { calls.shutDown(socket) }
+
+    private(set) var hasMark = false
 
     /// Asks the agent for its end.
     func stop() throws -> LockReport {

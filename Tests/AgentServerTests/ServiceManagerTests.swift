@@ -92,7 +92,7 @@ import Testing
             setenv("NOTIFY_SOCKET", path, 1)
             let expected: [(ServiceManager.State, String)] = [
                 (.ready(status: "locked"), "READY=1\nSTATUS=locked"), (.stopping, "STOPPING=1"),
-                (.reloading, "RELOADING=1"), (.status("two\nlines\r\nhere"), "STATUS=two lines here"),
+                (.status("two\nlines\r\nhere"), "STATUS=two lines here"),
             ]
             for (state, text) in expected {
                 guard try ServiceManager.notify(state) else { exit(2) }

@@ -15,6 +15,8 @@ final class TestCalls: InterprocessCalls {
         var canLockMemory = true
         /// Whether shared memory can be had.
         var hasMemory = true
+        /// Whether the kernel has descriptors of processes.
+        var hasProcessDescriptors = true
     }
 
     private struct Timer {
@@ -120,7 +122,10 @@ final class TestCalls: InterprocessCalls {
     }
     func connect(to path: FilePath) throws(SystemError) -> Int32 { try base.connect(to: path) }
     func processDescriptor(ofPeer socket: Int32) throws(SystemError) -> Int32? {
-        try base.processDescriptor(ofPeer: socket)
+        guard rules.withLock({ $0.hasProcessDescriptors }) else { return nil }
+        let descriptor = try base.processDescriptor(ofPeer: socket)
+        if let descriptor { held.withLock { _ = $0.descriptors.insert(descriptor) } }
+        return descriptor
     }
     func send(
         _ socket: Int32, _ parts: [UnsafeRawBufferPointer], descriptors: [Int32], wait: Bool

@@ -315,6 +315,32 @@ import Testing
         #expect(seen.withLock { $0 } == [numbers.map { "process \($0)" }])
     }
 
+    /// A mark is held by all who share its open file, whatever becomes of the process that made it.
+    @Test func aMarkStaysUntilTheLastOfThoseWhoShareItLetsGo() throws {
+        let directory = try TemporaryDirectory(.memory)
+        let lock = HolderLock(path: directory.path.appending("holders"), system: LinuxSystemCalls.shared)
+        let name = HolderLock.borrowersName(Int64(getpid()))
+        var mark: HolderMark? = try lock.mark()
+        #expect(lock.holders() == [])
+        try mark?.hold()
+        try mark?.hold()
+        #expect(lock.holders() == [name])
+        // While that process holds keys itself, it is named as such.
+        var holder = lock.hold()
+        #expect(holder != nil)
+        #expect(lock.holders() == [HolderLock.name(Int64(getpid()))])
+        holder = nil
+        #expect(lock.holders() == [name])
+        try mark?.letGo()
+        #expect(lock.holders() == [])
+        let shared = try #require(try mark?.duplicate())
+        try mark?.hold()
+        mark = nil
+        #expect(lock.holders().last == name)
+        try LinuxSystemCalls.shared.close(shared)
+        #expect(!lock.holders().contains(name))
+    }
+
     // MARK: Memory
 
     @Test func afterALockNoGuardedKeyIsInMemory() async {

@@ -27,10 +27,6 @@ import Testing
         #expect(SharedWord.load32(word) == 3)
         #expect(SharedWord.subtract32(word, 4) == 3)
         #expect(SharedWord.load32(word) == 0xFFFF_FFFF)
-        #expect(SharedWord.and32(word, 0x0F0F_0000) == 0xFFFF_FFFF)
-        #expect(SharedWord.load32(word) == 0x0F0F_0000)
-        #expect(SharedWord.or32(word, 0x0000_1001) == 0x0F0F_0000)
-        #expect(SharedWord.load32(word) == 0x0F0F_1001)
         // The neighbour is never touched.
         #expect(SharedWord.load32(word + 4) == 0x1122_3344)
     }
@@ -87,45 +83,6 @@ import Testing
             }
         }
         #expect(result.isEmpty)
-    }
-
-    @Test func waitingEndsWhenTheValueDiffersOrTheTimeIsOver() {
-        let words = Words(1)
-        SharedWord.store32(words.address, 1)
-        SharedWord.wait32(words.address, while: 0, milliseconds: -1)
-        let start = RealClock().secondsSinceBoot
-        while RealClock().secondsSinceBoot - start < 0.005 {
-            SharedWord.wait32(words.address, while: 1, milliseconds: 5)
-        }
-        #expect(SharedWord.load32(words.address) == 1)
-    }
-
-    /// Each waits for the other through memory that the waiting side may only read, without a limit of time.
-    @Test func wakingReachesReadersOfTheSameMemory() throws {
-        let calls = LinuxInterprocessCalls.shared
-        let made = try calls.makeSharedMemory(size: 4096, writableByOthers: false, locked: false)
-        let descriptor = owned(made.descriptor)
-        let seen = try calls.mapSharedMemory(descriptor.number, size: 4096, writable: false)
-        WorkerThreads.run(2) { index in
-            // Two words: each side writes one and waits for the other.
-            for round in 1...200 as ClosedRange<UInt32> {
-                if index == 0 {
-                    SharedWord.store32(made.mapping.address, round)
-                    SharedWord.wake32(made.mapping.address)
-                }
-                let other = seen.address + (index == 0 ? 4 : 0)
-                while SharedWord.load32(other) < round {
-                    SharedWord.wait32(other, while: round - 1, milliseconds: -1)
-                }
-                if index == 1 {
-                    SharedWord.store32(made.mapping.address + 4, round)
-                    SharedWord.wake32(made.mapping.address + 4)
-                }
-            }
-        }
-        #expect(SharedWord.load32(seen.address + 4) == 200)
-        calls.unmap(seen)
-        calls.unmap(made.mapping)
     }
 }
 
@@ -222,25 +179,6 @@ import Testing
         kill(held.child.process, SIGKILL)
         #expect(try held.child.end() == .killed(signal: SIGKILL))
         #expect(!SharedWord.isHeld(SharedWord.load32(held.seen.address)))
-    }
-
-    @Test func deathWakesWhoHasSetTheHighestBit() throws {
-        let held = try HeldByChild(offset: 0) {}
-        let seen = held.seen
-        let process = held.child.process
-        let value = SharedWord.or32(seen.address, 0x8000_0000) | 0x8000_0000
-        #expect(SharedWord.isHeld(value))
-        WorkerThreads.run(2) { index in
-            if index == 0 {
-                while SharedWord.isHeld(SharedWord.load32(seen.address)) {
-                    SharedWord.wait32(seen.address, while: value, milliseconds: -1)
-                }
-            } else {
-                kill(process, SIGKILL)
-            }
-        }
-        #expect(SharedWord.load32(seen.address) & 0x7FFF_FFFF == 0x4000_0000)
-        #expect(try held.child.end() == .killed(signal: SIGKILL))
     }
 
     @Test func theEndOfTheThreadCountsAsDeath() throws {

@@ -112,14 +112,6 @@ static inline uint32_t candado_subtract_32(void *word, uint32_t value) {
     return __atomic_fetch_sub((uint32_t *)word, value, __ATOMIC_SEQ_CST);
 }
 
-static inline uint32_t candado_or_32(void *word, uint32_t value) {
-    return __atomic_fetch_or((uint32_t *)word, value, __ATOMIC_SEQ_CST);
-}
-
-static inline uint32_t candado_and_32(void *word, uint32_t value) {
-    return __atomic_fetch_and((uint32_t *)word, value, __ATOMIC_SEQ_CST);
-}
-
 static inline void candado_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 static inline void candado_copy_words(const void *from, void *to, size_t count) {
@@ -141,8 +133,6 @@ static inline void candado_clear_words(void *words, size_t count) {
 }
 
 // Negative milliseconds wait for ever.
-void candado_wait_32(const void *word, uint32_t value, int milliseconds);
-void candado_wake_32(void *word);
 // 0, or an errno: EBUSY when this thread holds a word already, EINVAL for a word that is not aligned.
 int candado_hold_robustly(void *word);
 

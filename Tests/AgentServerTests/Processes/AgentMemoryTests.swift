@@ -179,6 +179,41 @@ import Testing
         }
     }
 
+    /// Memory that an agent shared outlives it when it is killed: nobody clears it, so a lock may not claim that it is gone.
+    @Test func whatAKilledAgentLeavesIsNamedUntilItIsGone() async {
+        await #expect(processExitsWith: .success) {
+            SecretMemory.configure(allowSecretMemoryDescriptor: false)
+            let home = try AgentProcessHome()
+            let key = try #require(try home.makeFiles().fileKeys[.complete])
+            let agent = try home.start()
+            try home.unlock()
+            var protection: FileProtection? = try home.connect()
+            var handles = try home.openFiles(try #require(protection))
+            agent.kill(SIGKILL)
+            try agent.wait()
+            #expect(try key.copies() == 1)
+            let left = LockOutcome.incomplete(
+                holders: ["programs that borrowed keys from the agent that was process \(agent.process)"])
+            let keybag = try Keybag.open(home.home)
+            #expect(try keybag.lock(reason: LockReason.command) == left, "without an agent")
+            let next = try home.start()
+            #expect(try home.lock() == left)
+            #expect(try home.status().inTheWay.count == 1)
+            try home.unlock()
+            #expect(try home.lock() == left)
+            #expect(try key.copies() == 1)
+
+            for handle in handles { try handle.close() }
+            handles = []
+            protection = nil
+            #expect(try key.copies() == 0)
+            #expect(try home.lock() == .locked)
+            #expect(try keybag.lock(reason: LockReason.command) == .locked)
+            next.kill(SIGTERM)
+            #expect(try next.wait() == .success)
+        }
+    }
+
     /// Nothing that is locked can be swapped out: the mappings say so themselves. Field report LK-16.
     @Test(.enabled(if: Home.isRoot, Home.needsRoot), arguments: [[], ["--ordinary-memory"]])
     func slabsAndSecretMemoryAreLocked(_ options: [String]) throws {

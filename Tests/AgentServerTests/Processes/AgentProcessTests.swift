@@ -143,11 +143,15 @@ import Testing
             #expect(client.lockState == .unlocked)
             #expect(try client.contents(of: home.path(.complete)).count == 100_000)
         }
-        #expect(try home.lock() == .locked)
+        // What is open of classes C and D lies in memory of the first agent, beside keys that nobody took back there.
+        let left = LockOutcome.incomplete(
+            holders: ["programs that borrowed keys from the agent that was process \(first.process)"])
+        #expect(try home.lock() == (end == "killed" ? left : .locked))
         for handles in handles {
             #expect(handles.map { Home.code($0) } == [.locked(.complete), nil, nil, nil])
             for handle in handles { try handle.close() }
         }
+        #expect(try home.lock() == .locked)
         second.kill(SIGTERM)
         #expect(try second.wait() == .success)
     }
