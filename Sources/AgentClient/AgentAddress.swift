@@ -30,27 +30,23 @@ struct AgentAddress: Sendable {
         ProtectionError(.agentNotReachable, sentence, path: socket, cause: cause)
     }
 
-    /// True for the error of ``connect()`` that says that nobody listens there.
-    static func saysAbsent(_ error: ProtectionError) -> Bool {
-        guard error.code == .agentNotReachable, let cause = error.cause as? SystemError else { return false }
-        return isAbsence(cause)
-    }
-
-    private static func isAbsence(_ error: SystemError) -> Bool {
-        [ErrorNumber.noEntry, ErrorNumber.connectionRefused].contains(error.errorNumber)
-    }
-
     private func failed(_ error: SystemError, _ sentence: String) -> ProtectionError {
         ErrorNumber.outOfDescriptors.contains(error.errorNumber)
             ? ProtectionError(.system(error.errorNumber), "no further file can be opened", cause: error)
             : notReachable(sentence, error)
     }
 
+    /// What an error of reaching the socket means, where that is known.
+    private static func sentence(_ error: SystemError) -> String? {
+        if AgentTrouble.isAbsence(error) { return "the agent does not run" }
+        return error.errorNumber == ErrorNumber.wouldBlock ? AgentTrouble.silence : nil
+    }
+
     private func connectedSocket() throws(ProtectionError) -> Int32 {
         do {
             return try calls.connect(to: socket)
         } catch {
-            throw failed(error, Self.isAbsence(error) ? "the agent does not run" : "the agent cannot be connected to")
+            throw failed(error, Self.sentence(error) ?? "the agent cannot be connected to")
         }
     }
 
@@ -61,9 +57,7 @@ struct AgentAddress: Sendable {
             status = try system.status(of: socket.parent, in: currentDirectory, followLinks: true)
         } catch {
             throw failed(
-                error,
-                Self.isAbsence(error)
-                    ? "the agent does not run" : "the directory of the agent's socket cannot be looked at")
+                error, Self.sentence(error) ?? "the directory of the agent's socket cannot be looked at")
         }
         guard status.kind == .directory, status.owner == geteuid() else {
             throw notReachable("the directory of the agent's socket belongs to another user")

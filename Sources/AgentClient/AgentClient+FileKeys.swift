@@ -51,7 +51,7 @@ extension AgentClient {
     }
 
     private static func unwrapError(_ error: ProtectionError, _ protectionClass: ProtectionClass) -> ProtectionError {
-        guard AgentAddress.saysAbsent(error), protectionClass != .none else { return error }
+        guard AgentTrouble(error) == .absent, protectionClass != .none else { return error }
         return ProtectionError(.locked(protectionClass), "locked: the agent has ended", cause: error)
     }
 

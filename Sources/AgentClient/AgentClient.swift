@@ -27,9 +27,9 @@ public final class AgentClient: ClassKeyService, LockControl {
 
     /// Connects to the agent that listens at a path.
     ///
-    /// Throws `agentNotReachable` when there is none, when it does not answer, or when it or the directory of its socket
-    /// is not this user's; `needsNewerVersion` when it speaks another version of the protocol; and whatever it gives as
-    /// its reason to refuse, such as `busy`.
+    /// Throws `agentNotReachable` when there is none, when it does not answer, when it or the directory of its socket is
+    /// not this user's, or when it speaks another version of the protocol (``AgentTrouble`` tells these apart); and
+    /// whatever it gives as its reason to refuse, such as `busy`.
     public static func connect(
         to socket: FilePath, calls: any InterprocessCalls = LinuxInterprocessCalls.shared,
         system: any SystemCalls = LinuxSystemCalls.shared, clock: any SystemClock = RealClock()

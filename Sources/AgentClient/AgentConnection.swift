@@ -47,7 +47,7 @@ final class AgentConnection: @unchecked Sendable {
 
     /// Connects, looks whose agent it is, and says hello.
     ///
-    /// Throws `agentNotReachable`, `needsNewerVersion`, or why the agent refuses.
+    /// Throws `agentNotReachable`, or why the agent refuses.
     static func open(
         _ address: AgentAddress, wantsMemory: Bool
     ) throws(ProtectionError) -> (connection: AgentConnection, welcome: Welcome) {
@@ -55,7 +55,9 @@ final class AgentConnection: @unchecked Sendable {
         do {
             return (connection, try connection.sayHello(wantsMemory: wantsMemory))
         } catch {
-            throw (connection.lastWords ?? error.reason).at(address.socket)
+            let reason = connection.lastWords ?? error.reason
+            // The socket is no file that anybody could do something about.
+            throw reason.code == .busy ? reason : reason.at(address.socket)
         }
     }
 
@@ -82,11 +84,8 @@ final class AgentConnection: @unchecked Sendable {
             return Welcome(process: process, keybag: keybag, descriptors: message.descriptors)
         case .failure(let error) where error.code == .needsNewerVersion:
             throw LinkLost(
-                ProtectionError(
-                    .needsNewerVersion,
-                    "the agent speaks another version of its protocol than this program, which speaks "
-                        + "\(versions.lowerBound) to \(versions.upperBound): stop it with 'candado agent --stop'",
-                    cause: error))
+                "the agent is of another version: this program speaks versions \(versions.lowerBound) to "
+                    + "\(versions.upperBound) of the protocol", error)
         case .failure(let error): throw LinkLost(error)
         default: throw .unexpected("no welcome")
         }
@@ -107,7 +106,9 @@ final class AgentConnection: @unchecked Sendable {
                 try address.calls.send(socket, parts(bytes), descriptors: [], wait: true)
             }
         }
-        if case .failure(let error) = result { throw LinkLost("the connection to the agent was lost", error) }
+        guard case .failure(let error) = result else { return }
+        let isSilent = error.errorNumber == ErrorNumber.wouldBlock
+        throw LinkLost(isSilent ? AgentTrouble.silence : "the connection to the agent was lost", error)
     }
 
     /// Sends only if there is room at this moment. False when there is none.
@@ -138,7 +139,9 @@ final class AgentConnection: @unchecked Sendable {
     func receive(milliseconds: Int32) throws(LinkLost) -> Message {
         if let message = try lookForMessage() { return message }
         while true {
-            guard try isReadable(within: milliseconds) else { throw LinkLost("the agent does not answer") }
+            guard try isReadable(within: milliseconds) else {
+                throw LinkLost(AgentTrouble.silence, SystemError(call: "poll", errorNumber: ErrorNumber.timedOut))
+            }
             if let message = try receiveIfThere() { return message }
         }
     }
@@ -152,9 +155,18 @@ final class AgentConnection: @unchecked Sendable {
         guard !packet.isTruncated else { throw .unexpected("a message that is too long") }
         do throws(MalformedMessage) {
             let (frame, reply) = try AgentReply.decode(UnsafeRawBufferPointer(rebasing: buffer[..<packet.count]))
-            return Message(number: frame.number, reply: reply, descriptors: descriptors)
+            return Message(number: frame.number, reply: Self.marked(reply), descriptors: descriptors)
         } catch {
             throw LinkLost("the agent sent what does not decode", error)
+        }
+    }
+
+    /// Limits of the agent's are told apart from files that are busy.
+    private static func marked(_ reply: AgentReply) -> AgentReply {
+        switch reply {
+        case .failure(let error): .failure(AgentLimit.marked(error))
+        case .loans(let loans, let memory): .loans(loans.map { $0.mapError(AgentLimit.marked) }, memory)
+        default: reply
         }
     }
 

@@ -8,6 +8,8 @@ import ProtectionModel
 public struct AgentNote: Hashable, Sendable {
     /// The byte of the file that the agent has locked as long as it lives.
     public static let lockedByte: Int64 = 0
+    /// The byte that is locked by whoever is about to become the agent, and by an agent that is about to end.
+    public static let startByte: Int64 = 1
     /// The most bytes of a note.
     public static let maximumSize = 8192
 

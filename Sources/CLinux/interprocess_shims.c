@@ -104,6 +104,9 @@ int candado_connect(const char *path) {
     if (make_address(path, &address) == -1) return -1;
     int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (connection == -1) return -1;
+    // Nobody waits for ever for a process that is stopped. Connecting honours it too: a full queue is EAGAIN then.
+    struct timeval limit = {.tv_sec = CANDADO_SEND_SECONDS};
+    if (setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == -1) return closed(connection);
     if (connect(connection, (struct sockaddr *)&address, sizeof address) == -1) return closed(connection);
     return connection;
 }
@@ -165,6 +168,12 @@ ssize_t candado_send(int socket, const struct iovec *parts, size_t part_count, c
     for (;;) {
         ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
         if (sent >= 0 || !wait || errno != EAGAIN) return sent;
+        // A socket that blocks has waited as long as it may.
+        int flags = fcntl(socket, F_GETFL);
+        if (flags != -1 && !(flags & O_NONBLOCK)) {
+            errno = EAGAIN;
+            return -1;
+        }
         if (wait_once(socket, POLLOUT, -1) == -1) return -1;
     }
 }
@@ -296,7 +305,8 @@ int candado_map_shared_memory(int descriptor, size_t size, int writable, struct 
     if (keep_to_this_process(address, whole) == -1) return -1;
     mapping->address = address;
     mapping->size = whole;
-    mapping->is_locked = 0;
+    // What can only be read may hold keys, and may outlive the process that made it and had it locked.
+    mapping->is_locked = !writable && mlock(address, whole) == 0;
     return 0;
 }
 

@@ -58,11 +58,13 @@ public final class FileProtection: Sendable {
     /// Joins files with the agent that runs for this user, or that the service manager starts when it is called.
     ///
     /// Throws `noKeybag` for a home without one, and `agentNotReachable` when no agent answers: never is anything written
-    /// without protection because of that.
+    /// without protection because of that. ``AgentTrouble`` and ``UnreachableAgent`` tell why.
     public static func connect(
         _ home: KeybagHome, system: any SystemCalls = LinuxSystemCalls.shared, clock: any SystemClock = RealClock()
     ) throws(ProtectionError) -> FileProtection {
-        let agent = try AgentClient.connect(to: try home.agentSocket(system), system: system, clock: clock)
+        let agent = try home.reachingAgent(system) { (socket) throws(ProtectionError) in
+            try AgentClient.connect(to: socket, system: system, clock: clock)
+        }
         return try FileProtection(.agent(agent), home, try Settings.read(from: home, system), system, clock)
     }
 

@@ -31,26 +31,33 @@ public struct KeybagHome: Hashable, Sendable {
     ///
     /// Throws `invalidArgument` when neither a home nor `HOME` can be found.
     public init(environment: [String: String]) throws(ProtectionError) {
-        if let value = environment["CANDADO_HOME"], !value.isEmpty {
-            guard let path = FilePath(value) else {
+        try self.init { name in environment[name].map { Array($0.utf8) } }
+    }
+
+    /// The same from an environment whose values are bytes, which need not be text. `value` gives that of a variable, or
+    /// nil where it is not set.
+    public init(environment value: (String) -> [UInt8]?) throws(ProtectionError) {
+        if let bytes = value("CANDADO_HOME"), !bytes.isEmpty {
+            guard let path = FilePath(bytes: bytes) else {
                 throw ProtectionError(.invalidArgument, "CANDADO_HOME holds a NUL")
             }
             self.init(directory: path)
             return
         }
+        func absolute(_ variable: String) -> FilePath? {
+            guard let path = value(variable).flatMap({ FilePath(bytes: $0) }), path.isAbsolute else { return nil }
+            return path
+        }
         func base(_ variable: String, _ fallback: FilePath) throws(ProtectionError) -> FilePath {
-            if let value = environment[variable], let path = FilePath(value), path.isAbsolute { return path }
-            guard let value = environment["HOME"], let home = FilePath(value), home.isAbsolute else {
+            if let path = absolute(variable) { return path }
+            guard let home = absolute("HOME") else {
                 throw ProtectionError(.invalidArgument, "there is no home: set HOME, CANDADO_HOME or --home")
             }
             return home.appending(fallback)
         }
-        var socketDirectory: FilePath?
-        if let value = environment["XDG_RUNTIME_DIR"], let path = FilePath(value), path.isAbsolute {
-            socketDirectory = path.appending("candado")
-        }
         self.init(
-            directory: try base("XDG_DATA_HOME", ".local/share").appending("candado"), socketDirectory: socketDirectory,
+            directory: try base("XDG_DATA_HOME", ".local/share").appending("candado"),
+            socketDirectory: absolute("XDG_RUNTIME_DIR")?.appending("candado"),
             state: .byIdentifier(try base("XDG_STATE_HOME", ".local/state").appending("candado")))
     }
 

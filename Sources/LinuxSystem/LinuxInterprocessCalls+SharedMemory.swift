@@ -17,6 +17,7 @@ extension LinuxInterprocessCalls {
         return (descriptor, try shared(mapping), mapping.is_locked != 0)
     }
 
+    /// A mapping for reading, which may hold keys, is locked into memory where the limits allow it.
     public func mapSharedMemory(
         _ descriptor: Int32, size: Int, writable: Bool
     ) throws(SystemError) -> SharedMapping {

@@ -25,6 +25,8 @@ extension LinuxInterprocessCalls {
         return Int32(try checked("accept4", result))
     }
 
+    /// Waits 10 s at most while the listener's queue is full, and so does each send through the connection: beyond that
+    /// throws `EAGAIN`.
     public func connect(to path: FilePath) throws(SystemError) -> Int32 {
         try withSocketAddress(path, "connect") { candado_connect($0) }
     }
@@ -43,7 +45,8 @@ extension LinuxInterprocessCalls {
     }
 
     /// Throws `EINVAL` for an empty packet, which the other end would take for the end, and for more descriptors than a
-    /// receive takes. With `wait` it also waits where the socket is non-blocking.
+    /// receive takes. With `wait` it also waits where the socket is non-blocking, and for ever unless it came from
+    /// ``connect(to:)``.
     public func send(
         _ socket: Int32, _ parts: [UnsafeRawBufferPointer], descriptors: [Int32], wait: Bool
     ) throws(SystemError) {

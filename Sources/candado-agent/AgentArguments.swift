@@ -87,21 +87,7 @@ struct AgentArguments {
 
     /// `--home`, else `CANDADO_HOME`, else by the XDG directories.
     func keybagHome() throws(ProtectionError) -> KeybagHome {
-        if let home = home ?? Self.environment("CANDADO_HOME") { return KeybagHome(directory: home) }
-        var environment: [String: String] = [:]
-        for name in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
-            guard let value = Self.environment(name) else { continue }
-            guard let text = value.text else {
-                throw ProtectionError(
-                    .invalidArgument, "the environment variable \(name) is not UTF-8: name the home with --home")
-            }
-            environment[name] = text
-        }
-        return try KeybagHome(environment: environment)
-    }
-
-    private static func environment(_ name: String) -> FilePath? {
-        guard let value = getenv(name), value[0] != 0 else { return nil }
-        return FilePath(copying: value)
+        if let home { return KeybagHome(directory: home) }
+        return try KeybagHome { name in getenv(name).map { FilePath(copying: $0).bytes } }
     }
 }

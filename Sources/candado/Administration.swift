@@ -27,10 +27,13 @@ struct Administration {
     static func tellAgent(of home: KeybagHome, _ context: CommandContext) {
         guard !context.invocation.has(.noAgent) else { return }
         do throws(ProtectionError) {
-            try AgentClient.reload(at: try home.agentSocket(context.system))
+            try home.reachingAgent(context.system) { (socket) throws(ProtectionError) in
+                try AgentClient.reload(at: socket, system: context.system)
+            }
         } catch {
-            guard !AgentConnection.isAbsence(error) else { return }
+            guard AgentTrouble(error) != .absent else { return }
             context.console.warning("the agent does not know of it yet: \(error)")
+            for hint in Hints.advice(for: error) { context.console.hint(hint) }
         }
     }
 }

@@ -3,8 +3,6 @@ import Glibc
 
 /// Starts the agent of a home, so that it lives on when this command ends.
 struct AgentStarter {
-    /// The name of the program. It lies beside this one, or in `PATH`.
-    static let programName: FilePath = "candado-agent"
     /// Where the program tells that it is ready.
     private static let readyDescriptor: Int32 = 3
     /// The most bytes of what it tells.
@@ -12,18 +10,25 @@ struct AgentStarter {
 
     private let context: CommandContext
     private let socket: FilePath
+    /// How long it is waited for, in seconds: for another that is about to begin or end, too.
+    private let patience: Double
 
-    init(_ context: CommandContext, socket: FilePath) {
+    /// The program, where it need not be found.
+    private let program: FilePath?
+
+    init(_ context: CommandContext, socket: FilePath, patience: Double = 60, program: FilePath? = nil) {
         self.context = context
         self.socket = socket
+        self.patience = patience
+        self.program = program
     }
 
     /// Starts it and returns once it answers on its socket; another one that was faster will do. Returns its number.
     ///
-    /// Throws `agentNotReachable` with what it said, or that its program is not there.
+    /// Throws `agentNotReachable` with what it said, or that its program is not there, or that it says nothing.
     func start() throws -> Int32 {
         let system = context.system
-        let program = try findProgram()
+        let program = try program ?? findProgram()
         var arguments: [[UInt8]] = [Array("--ready-fd".utf8), Array(String(Self.readyDescriptor).utf8)]
         arguments += [Array("--log".utf8), socket.parent.appending(AgentSocket.logName).bytes]
         if let home = context.invocation.value(.home) {
@@ -38,7 +43,7 @@ struct AgentStarter {
             program, arguments: arguments, input: nowhere.number, output: nowhere.number, errors: nowhere.number,
             given: [ChildProcess.GivenDescriptor(source: given.number, target: Self.readyDescriptor)])
         try given.close()
-        let words = try answer(ready.number).split(separator: " ", maxSplits: 1).map(String.init)
+        let words = try answer(ready.number, of: process).split(separator: " ", maxSplits: 1).map(String.init)
         switch words.first {
         case "ready": return process
         case "running": return words.last.flatMap { Int32($0) } ?? 0
@@ -52,11 +57,19 @@ struct AgentStarter {
     }
 
     /// What the agent says before it closes its end: one line, or nothing when it died.
-    private func answer(_ descriptor: Int32) throws -> String {
+    private func answer(_ descriptor: Int32, of process: Int32) throws -> String {
+        let end = context.clock.secondsSinceBoot + patience
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: Self.mostBytes)
         while text.count < Self.mostBytes {
-            guard Interrupts.waitForInput(descriptor) else { throw ProtectionError(.cancelled, "interrupted") }
+            guard Interrupts.waitForInput(descriptor, until: { context.clock.secondsSinceBoot >= end }) else {
+                try context.checkInterrupt()
+                // It would wait on, and every further command with it.
+                kill(process, SIGTERM)
+                throw ProtectionError(
+                    .agentNotReachable, "the agent that was started does not get ready; what it wrote is in its log",
+                    path: socket.parent.appending(AgentSocket.logName))
+            }
             let count = try buffer.withUnsafeMutableBytes { try context.system.read(descriptor, into: $0) }
             if count == 0 { break }
             text += buffer[..<count]
@@ -67,20 +80,11 @@ struct AgentStarter {
 
     /// The program beside this one, so that a build is tried with its own agent; else the first one in `PATH`.
     func findProgram() throws -> FilePath {
-        var places: [FilePath] = []
-        if let own = ProcessFacts.executable(of: getpid()) { places.append(own.parent) }
-        if let path = getenv("PATH") {
-            places += String(cString: path).split(separator: ":").compactMap { FilePath(String($0)) }
+        let beside = ProcessFacts.executable(of: getpid()).map { [$0.parent] } ?? []
+        guard let program = ProgramSearch.find(RunningAgent.programName, before: beside, context.system) else {
+            throw ProtectionError(
+                .agentNotReachable, "the program 'candado-agent' is neither beside this one nor in PATH")
         }
-        for place in places where place.isAbsolute {
-            let program = place.appending(Self.programName)
-            if let status = try? context.system.status(of: program, in: currentDirectory, followLinks: true),
-                status.kind == .regular, status.permissions & 0o111 != 0
-            {
-                return program
-            }
-        }
-        throw ProtectionError(
-            .agentNotReachable, "the program 'candado-agent' is neither beside this one nor in PATH")
+        return program
     }
 }

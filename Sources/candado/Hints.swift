@@ -1,4 +1,4 @@
-import ProtectionModel
+import FileProtection
 
 /// Advice for people, by the kind of error. The libraries say what is wrong; only this table says what to do.
 enum Hints {
@@ -40,17 +40,21 @@ enum Hints {
         case .noKeybag: ["make one with 'candado init', or name its directory with --home"]
         case .alreadyExists: ["nothing is ever overwritten: choose another name or another --home"]
         case .otherClass: ["change the class with 'candado set-class'"]
-        case .busy: ["close the program that is writing it and try again"]
+        case .busy: []
         case .secretMemory: ["raise the limit of locked memory (ulimit -l)"]
-        case .agentNotReachable:
-            ["start it with 'candado unlock' or 'candado agent'; with --no-agent a command unlocks for itself"]
-        case .invalidArgument, .cancelled, .cryptography: []
+        case .agentNotReachable, .invalidArgument, .cancelled, .cryptography: []
         case .system(let errorNumber): advice(forErrorNumber: errorNumber)
         }
     }
 
-    /// Advice for an error: for what is unsupported it depends on why.
+    /// Advice for an error: for what is unsupported, and for the agent, it depends on why.
     static func advice(for error: ProtectionError) -> [String] {
+        if let trouble = AgentTrouble(error) { return advice(for: trouble) }
+        if let agent = error.cause as? UnreachableAgent {
+            let end = agent.process.map { ", or end it with 'kill \($0)'" } ?? ""
+            return ["use it from where it was started\(end); with --no-agent a command unlocks for itself"]
+        }
+        if case .busy = error.code, error.path != nil { return ["close the program that is writing it and try again"] }
         guard case .unsupported = error.code, let reason = error.reason else { return advice(for: error.code) }
         return switch reason {
         case .fileSystem: [fileSystem]
@@ -60,6 +64,17 @@ enum Hints {
         case .notRegular: ["only regular files hold content that can be protected"]
         case .ownHome: ["leave it out: the keybag's own files protect themselves"]
         case .locks: ["use a local file system, or one with byte-range locks: reading works here, changing does not"]
+        }
+    }
+
+    private static func advice(for trouble: AgentTrouble) -> [String] {
+        switch trouble {
+        case .absent:
+            ["start it with 'candado unlock' or 'candado agent'; with --no-agent a command unlocks for itself"]
+        case .silent:
+            ["if its process was stopped, let it go on with 'kill -CONT'; 'kill -9' ends it, and all is locked then"]
+        case .otherVersion: ["end it with 'candado agent --stop'; the next 'candado unlock' starts the new one"]
+        case .atLimit: ["close programs that have many protected files open, or try again later"]
         }
     }
 

@@ -27,6 +27,11 @@ indirect enum JSON: Sendable, Hashable {
     /// A text, or null.
     static func optional(_ text: String?) -> JSON { text.map { .string($0) } ?? .null }
 
+    /// A time in whole seconds, rounded up: at least 0, at most a billion.
+    static func seconds(_ seconds: Double) -> JSON {
+        .integer(seconds.isNaN ? 0 : Int64(min(max(seconds.rounded(.up), 0), 1e9)))
+    }
+
     /// `path`, or `path_bytes` in base64 where the path is not UTF-8.
     static func path(_ path: FilePath, key: String = "path") -> Member {
         if let text = path.text { return Member(key, .string(text)) }

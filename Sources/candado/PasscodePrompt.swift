@@ -84,7 +84,7 @@ struct PasscodePrompt: Sendable {
 
     /// What asks where there is a display.
     private var programOfDisplay: FilePath? {
-        PinentryProgram.hasDisplay ? PinentryProgram.find(PinentryProgram.name, system) : nil
+        PinentryProgram.hasDisplay ? ProgramSearch.find(PinentryProgram.name, system) : nil
     }
 
     /// Reads once. Throws `noPasscodeSource` where nobody can be asked, and `invalidArgument` for an empty answer.
@@ -102,7 +102,7 @@ struct PasscodePrompt: Sendable {
         case .person:
             answer = try askPerson(question, &isRepeated)
         case .pinentry(let name):
-            guard let program = PinentryProgram.find(name, system) else {
+            guard let program = ProgramSearch.find(name, system) else {
                 throw ProtectionError(.noPasscodeSource, "there is no such program to ask with", path: name)
             }
             answer = try ask(by: program, question, &isRepeated)

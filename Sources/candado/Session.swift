@@ -27,11 +27,8 @@ final class Session {
     /// Nil when no agent runs, or none is wanted.
     private static func withAgent(_ home: KeybagHome, _ context: CommandContext) throws -> FileProtection? {
         guard !context.invocation.has(.noAgent) else { return nil }
-        do throws(ProtectionError) {
-            return try FileProtection.connect(home, system: context.system, clock: context.clock)
-        } catch {
-            guard AgentConnection.isAbsence(error) else { throw error }
-            return nil
+        return try AgentPresence.ifRunning { () throws(ProtectionError) in
+            try FileProtection.connect(home, system: context.system, clock: context.clock)
         }
     }
 
@@ -82,28 +79,6 @@ final class Session {
     /// `--home`, else `CANDADO_HOME`, else by the XDG directories.
     static func home(_ context: CommandContext) throws -> KeybagHome {
         if let argument = context.invocation.value(.home) { return KeybagHome(directory: argument.path) }
-        if let bytes = environmentBytes("CANDADO_HOME"), !bytes.isEmpty, let path = FilePath(bytes: bytes) {
-            return KeybagHome(directory: path)
-        }
-        var environment: [String: String] = [:]
-        for name in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
-            guard let bytes = environmentBytes(name) else { continue }
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw UsageError("the environment variable \(name) is not UTF-8", hint: "name the home with --home")
-            }
-            environment[name] = text
-        }
-        return try KeybagHome(environment: environment)
-    }
-
-    private static func environmentBytes(_ name: String) -> [UInt8]? {
-        guard let value = getenv(name) else { return nil }
-        var bytes: [UInt8] = []
-        var position = 0
-        while value[position] != 0 {
-            bytes.append(UInt8(bitPattern: value[position]))
-            position += 1
-        }
-        return bytes
+        return try KeybagHome { name in getenv(name).map { FilePath(copying: $0).bytes } }
     }
 }

@@ -223,9 +223,54 @@ import Testing
             _ = try AgentClient.connect(to: agent.socket)
             Issue.record("connected")
         } catch {
-            #expect(error.code == .needsNewerVersion)
-            #expect(error.description.contains("candado agent --stop"))
+            #expect(error.code == .agentNotReachable)
+            #expect(AgentTrouble(error) == .otherVersion)
+            #expect(error.description.contains("this program speaks versions 1 to 1"))
             #expect(error.description.contains("this agent speaks version 7"))
         }
+    }
+
+    /// What is busy is not a file then, and what there is to do is something else.
+    @Test func limitsOfTheAgentAreToldFromFilesThatAreBusy() throws {
+        let refusing = try FakeAgent { connection in
+            _ = try connection.next()
+            try connection.send(.failure(ProtectionError(.busy, "too many clients")), number: 0)
+        }
+        defer { refusing.stop() }
+        do {
+            _ = try AgentClient.connect(to: refusing.socket)
+            Issue.record("connected")
+        } catch {
+            #expect(error.code == .busy && error.path == nil)
+            #expect(AgentTrouble(error) == .atLimit)
+        }
+        #expect(AgentTrouble(ProtectionError(.busy, "it changed", path: "file")) == nil)
+        let lender = try FakeKeyAgent()
+        defer { lender.die() }
+        let client = try AgentClient.connect(to: lender.socket)
+        let record = lender.makeRecord(.none)
+        let many = client.unwrap([KeyRecord](repeating: record, count: FakeKeyAgent.slabPages * 96 + 1))
+        for result in many.dropLast() { _ = try result.get() }
+        guard case .failure(let error)? = many.last else {
+            Issue.record("one more was lent")
+            return
+        }
+        #expect(AgentTrouble(error) == .atLimit)
+    }
+
+    @Test func anAgentThatDoesNotAnswerIsToldFromNone() throws {
+        let agent = try FakeAgent { connection in while try connection.next() != nil {} }
+        do {
+            _ = try AgentClient(Self.address(agent))
+            Issue.record("connected")
+        } catch {
+            #expect(error.code == .agentNotReachable && error.description.contains("does not answer"))
+            #expect(AgentTrouble(error) == .silent)
+        }
+        agent.stop()
+        do {
+            _ = try AgentClient(Self.address(agent))
+            Issue.record("connected to nobody")
+        } catch { #expect(AgentTrouble(error) == .absent) }
     }
 }

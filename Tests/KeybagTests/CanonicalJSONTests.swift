@@ -81,6 +81,15 @@ import Testing
         #expect(try paths(environment) == expected)
     }
 
+    /// Paths are bytes, in the environment too.
+    @Test func namesOfPlacesNeedNotBeText() throws {
+        let named = try KeybagHome { $0 == "CANDADO_HOME" ? [0x2F, 0xFF] : nil }
+        #expect(named.directory.bytes == [0x2F, 0xFF])
+        let usual = try KeybagHome { ["HOME": [0x2F, 0xFE], "XDG_RUNTIME_DIR": [0x2F, 0xFD]][$0] }
+        #expect(usual.directory.bytes == [0x2F, 0xFE] + Array("/.local/share/candado".utf8))
+        #expect(usual.socketDirectory?.bytes == [0x2F, 0xFD] + Array("/candado".utf8))
+    }
+
     @Test(arguments: [[:], ["HOME": ""], ["HOME": "relative"], ["XDG_DATA_HOME": "/d"], ["CANDADO_HOME": "a\0b"]])
     func withoutAHomeThereIsAnError(environment: [String: String]) {
         #expect(code { try KeybagHome(environment: environment) } == .invalidArgument)

@@ -23,6 +23,38 @@ import Testing
         calls.unmap(seen)
     }
 
+    /// Its maker may end and with it its maker's lock.
+    @Test(arguments: InterprocessUnderTest.allCases)
+    func whatIsMappedForReadingIsLockedHereToo(system: InterprocessUnderTest) throws {
+        let calls = system.calls
+        let made = try calls.makeSharedMemory(size: Self.page, writableByOthers: false, locked: false)
+        let descriptor = owned(made.descriptor)
+        #expect(!(try Self.isLocked(made.mapping)))
+        // Where this process may lock nothing, it works all the same.
+        let other = try calls.makeSharedMemory(size: Self.page, writableByOthers: false, locked: true)
+        try LinuxSystemCalls.shared.close(other.descriptor)
+        calls.unmap(other.mapping)
+        let seen = try calls.mapSharedMemory(descriptor.number, size: Self.page, writable: false)
+        #expect(try Self.isLocked(seen) == other.isLocked)
+        calls.unmap(seen)
+        calls.unmap(made.mapping)
+    }
+
+    /// What the kernel says of a mapping (`VmFlags` in `/proc/self/smaps`).
+    private static func isLocked(_ mapping: SharedMapping) throws -> Bool {
+        let file = try #require(fopen("/proc/self/smaps", "r"))
+        defer { fclose(file) }
+        let start = String(UInt(bitPattern: mapping.address), radix: 16)
+        var line = [CChar](repeating: 0, count: 4096)
+        var isThere = false
+        while fgets(&line, Int32(line.count), file) != nil {
+            let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if text.hasPrefix("\(start)-") { isThere = true }
+            if isThere, text.hasPrefix("VmFlags:") { return text.split(separator: " ").contains("lo") }
+        }
+        throw Unexpected()
+    }
+
     /// Every way that a descriptor offers, also when it is opened anew and when our own mapping is gone.
     @Test(arguments: InterprocessUnderTest.allCases)
     func othersCanNeitherWriteNorResize(system: InterprocessUnderTest) throws {

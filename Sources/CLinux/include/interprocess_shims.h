@@ -20,6 +20,8 @@ extern const int candado_longest_socket_path;
 int candado_socket_pair(int descriptors[2]);
 // The path must not be longer than candado_longest_socket_path, nor empty.
 int candado_listen(const char *path, int backlog);
+// Seconds that connecting, and each packet sent through the connection, wait for room: EAGAIN beyond.
+#define CANDADO_SEND_SECONDS 10
 int candado_connect(const char *path);
 int candado_accept(int listener);
 
@@ -32,7 +34,8 @@ int candado_peer(int socket, struct candado_peer *peer);
 // A descriptor of the peer process (SO_PEERPIDFD, Linux 6.5); ENOPROTOOPT where the kernel is older.
 int candado_peer_process_descriptor(int socket);
 
-// Sends one packet. With wait, waits for room even where the socket is non-blocking.
+// Sends one packet. With wait, waits for room even where the socket is non-blocking; where it blocks, for as long as the
+// socket's own limit, if it has one.
 ssize_t candado_send(int socket, const struct iovec *parts, size_t part_count, const int *descriptors,
                      size_t descriptor_count, int wait);
 
@@ -58,7 +61,8 @@ struct candado_mapping {
 // Gives the descriptor. uses_new_calls 0 leaves aside what Linux 6.1 lacks.
 int candado_make_shared_memory(size_t size, int writable_by_others, int locked, int uses_new_calls,
                                struct candado_mapping *mapping);
-// EINVAL where an access could fail: the memory is shorter than size, can shrink, or is none of this kind.
+// EINVAL where an access could fail: the memory is shorter than size, can shrink, or is none of this kind. What is not
+// writable is locked into memory where that can be done.
 int candado_map_shared_memory(int descriptor, size_t size, int writable, struct candado_mapping *mapping);
 void candado_unmap_shared_memory(void *address, size_t size);
 

@@ -4,18 +4,16 @@ import Glibc
 /// `candado agent`
 enum AgentCommand {
     static func run(_ context: CommandContext) throws -> ExitStatus {
-        try AgentConnection.requireWanted(context)
+        try AgentPresence.requireWanted(context)
         let home = try Session.home(context)
         _ = try Keybag.claimedIdentifier(in: home, context.system)
-        let socket = try home.agentSocket(context.system)
-        if context.invocation.has(.stop) { return try stop(socket, context) }
-        let starter = AgentStarter(context, socket: socket)
+        if context.invocation.has(.stop) { return try AgentStop.run(home, context) }
+        let starter = AgentStarter(context, socket: try home.agentSocket(context.system))
         if context.invocation.has(.foreground) { try become(try starter.findProgram(), context) }
         let process: Int32
-        do throws(ProtectionError) {
-            process = Int32(clamping: try AgentClient.status(at: socket).process)
-        } catch {
-            guard AgentConnection.isAbsence(error) else { throw error }
+        if let status = try AgentPresence.status(of: home, context) {
+            process = Int32(clamping: status.process)
+        } else {
             process = try starter.start()
         }
         if context.console.isJSON {
@@ -24,19 +22,6 @@ enum AgentCommand {
         } else if !context.console.isQuiet {
             context.console.line("the agent runs as process \(process)")
         }
-        return .done
-    }
-
-    /// Ending what does not run is done already.
-    private static func stop(_ socket: FilePath, _ context: CommandContext) throws -> ExitStatus {
-        do throws(ProtectionError) {
-            try AgentClient.stop(at: socket)
-        } catch {
-            guard AgentConnection.isAbsence(error) else { throw error }
-            if !context.console.isJSON, !context.console.isQuiet { context.console.line("no agent runs") }
-            return .done
-        }
-        if !context.console.isJSON, !context.console.isQuiet { context.console.line("the agent has locked and ended") }
         return .done
     }
 

@@ -56,7 +56,9 @@ enum DoctorCommand {
     private static func checkAgent(_ home: KeybagHome, _ context: CommandContext, _ report: inout DoctorReport) {
         guard !context.invocation.has(.noAgent) else { return }
         do throws(ProtectionError) {
-            let agent = try AgentClient.status(at: try home.agentSocket(context.system))
+            guard let agent = try AgentPresence.status(of: home, context) else {
+                return report.add("agent", .good, "none runs; 'candado unlock' starts it")
+            }
             guard agent.version == CommandTable.version else {
                 return report.add(
                     "agent", .warning,
@@ -69,11 +71,8 @@ enum DoctorCommand {
                 report.add("agent", .warning, StatusCommand.unlockedMemory)
             }
         } catch {
-            if AgentConnection.isAbsence(error) {
-                report.add("agent", .good, "none runs; 'candado unlock' starts it")
-            } else {
-                report.add("agent", .bad, error.description)
-            }
+            report.add(
+                "agent", .bad, ([error.description] + Hints.advice(for: error)).joined(separator: "; "))
         }
     }
 

@@ -8,7 +8,7 @@ enum StatusCommand {
 
     static func run(_ context: CommandContext) throws -> ExitStatus {
         if context.invocation.has(.follow) {
-            try AgentConnection.requireWanted(context)
+            try AgentPresence.requireWanted(context)
             return try StatusFollower.run(context)
         }
         let report: StatusReport
@@ -40,12 +40,6 @@ enum StatusCommand {
     /// Nil when no agent runs, or none is wanted.
     private static func ofAgent(_ context: CommandContext) throws -> AgentStatus? {
         guard !context.invocation.has(.noAgent) else { return nil }
-        let home = try Session.home(context)
-        do throws(ProtectionError) {
-            return try AgentClient.status(at: try home.agentSocket(context.system))
-        } catch {
-            guard AgentConnection.isAbsence(error) else { throw error }
-            return nil
-        }
+        return try AgentPresence.status(of: try Session.home(context), context)
     }
 }

@@ -5,29 +5,43 @@ import Synchronization
 enum StatusFollower {
     static func run(_ context: CommandContext) throws -> ExitStatus {
         let home = try Session.home(context)
-        let agent = try AgentClient.connect(
-            to: try home.agentSocket(context.system), system: context.system, clock: context.clock)
+        let agent = try home.reachingAgent(context.system) { (socket) throws(ProtectionError) in
+            try AgentClient.connect(to: socket, system: context.system, clock: context.clock)
+        }
+        try follow(agent.agentEvents(), context.console, context.system)
+    }
+
+    /// Shows events until it is interrupted. Throws `cancelled` then; `agentNotReachable` when no more events can come;
+    /// what is wrong with stdout.
+    static func follow(
+        _ stream: AsyncStream<AgentEvent>, _ console: Console, _ system: any SystemCalls
+    ) throws -> Never {
         let calls = LinuxInterprocessCalls.shared
-        let waker = Descriptor(try calls.makeWaker(), context.system)
-        let waiting = Mutex<[AgentEvent]>([])
+        let waker = Descriptor(try calls.makeWaker(), system)
+        let received = Mutex<(events: [AgentEvent], isOver: Bool)>(([], false))
         let number = waker.number
         // The events come to a task; what is written and when to stop is this thread's business.
         let follower = Task.detached {
-            for await event in agent.agentEvents() {
-                waiting.withLock { $0.append(event) }
+            for await event in stream {
+                received.withLock { $0.events.append(event) }
                 calls.wake(number)
             }
+            received.withLock { $0.isOver = true }
+            calls.wake(number)
         }
         defer { follower.cancel() }
         while Interrupts.waitForInput(waker.number) {
             calls.quiet(waker.number)
-            let events = waiting.withLock { waiting in
-                defer { waiting = [] }
-                return waiting
+            let (events, isOver) = received.withLock { received in
+                defer { received.events = [] }
+                return received
             }
-            for event in events { show(event, context.console) }
+            for event in events { show(event, console) }
             // Whoever reads this waits for it.
-            if let failure = context.console.finish() { throw failure }
+            if let failure = console.finish() { throw failure }
+            guard !isOver else {
+                throw ProtectionError(.agentNotReachable, "this process can hear no more events of the agent")
+            }
         }
         throw ProtectionError(.cancelled, "interrupted")
     }
@@ -58,7 +72,7 @@ enum StatusFollower {
             return .document([.init("event", .string("state")), .init("state", .string(state.rawValue))])
         case .lock(.willLock(let grace), let reason):
             return .document([
-                .init("event", .string("will-lock")), .init("grace_seconds", .integer(Int64(grace.rounded(.up)))),
+                .init("event", .string("will-lock")), .init("grace_seconds", .seconds(grace)),
                 .init("reason", .optional(reason?.rawValue)),
             ])
         case .lock(.didLock, let reason):

@@ -3,20 +3,20 @@ import FileProtection
 /// `candado unlock`
 enum UnlockCommand {
     static func run(_ context: CommandContext) throws -> ExitStatus {
-        try AgentConnection.requireWanted(context)
+        try AgentPresence.requireWanted(context)
         SecretMemory.hardenProcess()
         let home = try Session.home(context)
         // Nobody is asked for the passcode of a keybag that is not there.
         _ = try Keybag.claimedIdentifier(in: home, context.system)
-        let socket = try home.agentSocket(context.system)
         let source = try PasscodeSource(context)
-        var status = try statusOfStarted(socket, context)
+        var status = try statusOfStarted(home, context)
         let mustTry = !source.isPerson
         if status.state != .unlocked || (mustTry && status.hasPasscode) || status.graceLeft != nil {
             try context.prompt.withPasscode(source, prompt: "Passcode: ") { passcode in
-                try AgentClient.unlock(at: socket, passcode: passcode)
+                try AgentClient.unlock(
+                    at: try home.agentSocket(context.system), passcode: passcode, system: context.system)
             }
-            status = try AgentClient.status(at: socket)
+            status = try AgentPresence.requiredStatus(of: home, context)
         }
         guard status.state == .unlocked else {
             throw ProtectionError(.cancelled, "unlocked, and locked again meanwhile")
@@ -26,22 +26,10 @@ enum UnlockCommand {
     }
 
     /// The agent's word, after starting it where that is needed.
-    private static func statusOfStarted(_ socket: FilePath, _ context: CommandContext) throws -> AgentStatus {
-        do throws(ProtectionError) {
-            return try AgentClient.status(at: socket)
-        } catch {
-            guard AgentConnection.isAbsence(error) else { throw error }
-        }
-        let process = try AgentStarter(context, socket: socket).start()
-        do throws(ProtectionError) {
-            return try AgentClient.status(at: socket)
-        } catch {
-            guard AgentConnection.isAbsence(error) else { throw error }
-            throw ProtectionError(
-                .agentNotReachable,
-                "an agent of this home runs as process \(process), where this command cannot reach it: in another container, or with its socket gone",
-                path: socket)
-        }
+    private static func statusOfStarted(_ home: KeybagHome, _ context: CommandContext) throws -> AgentStatus {
+        if let status = try AgentPresence.status(of: home, context) { return status }
+        _ = try AgentStarter(context, socket: try home.agentSocket(context.system)).start()
+        return try AgentPresence.requiredStatus(of: home, context)
     }
 
     private static func report(_ status: AgentStatus, _ console: Console) {

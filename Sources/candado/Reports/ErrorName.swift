@@ -34,7 +34,7 @@ extension ProtectionError.Code {
         case .locked(let protectionClass?): [.init("class", .string(protectionClass.name))]
         case .otherClass(let protectionClass): [.init("class", .string(protectionClass.name))]
         case .tooManyTries(let seconds) where seconds.isFinite:
-            [.init("retry_after_seconds", .integer(Int64(min(max(seconds.rounded(.up), 0), 1e9))))]
+            [.init("retry_after_seconds", .seconds(seconds))]
         case .damaged(let layer): [.init("layer", .string(layer.rawValue))]
         case .foreignKeybag(let identifier): [.init("keybag", .string(identifier.description))]
         case .system(let errorNumber): [.init("errno", .integer(Int64(errorNumber)))]

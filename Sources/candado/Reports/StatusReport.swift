@@ -78,7 +78,7 @@ struct StatusReport: Sendable, Hashable {
         .object([
             .init("pid", .integer(Int64(agent.process))), .init("version", .string(agent.version)),
             .init("since", .integer(agent.since)), .init("last_lock", .optional(agent.lastLock?.rawValue)),
-            .init("grace_seconds", agent.graceLeft.map { .integer(Int64($0.rounded(.up))) } ?? .null),
+            .init("grace_seconds", agent.graceLeft.map { .seconds($0) } ?? .null),
             .init("client_count", .integer(Int64(agent.clientCount))),
             .init(
                 "clients",
@@ -118,14 +118,13 @@ struct StatusReport: Sendable, Hashable {
     }
 
     private static func clients(of agent: AgentStatus) -> [(String, String)] {
-        var rows = agent.clients.map { client in
+        agent.clients.map { client in
+            // The last entry of a list that was cut.
+            if client.process == 0 { return ("client", client.executable) }
             let noun = client.loans == 1 ? "file key" : "file keys"
             let name = client.executable.isEmpty ? "" : " " + (FilePath(client.executable)?.quoted ?? "")
             return ("client", "process \(client.process)\(name), \(client.loans) \(noun)")
         }
-        let more = Int(agent.clientCount) - agent.clients.count
-        if more > 0 { rows.append(("client", "and \(more) more")) }
-        return rows
     }
 
     /// A time of day as RFC 3339 in UTC.
