@@ -32,7 +32,9 @@ extension Agent {
         var last = lastRequest
         for connection in clients.all {
             guard let usage = connection.loans.operations?.usage else { continue }
-            last = max(last, min(now, Double(usage.lastUse) / 1_000_000_000))
+            let use = Double(usage.lastUse) / 1_000_000_000
+            // It was written a moment before this was read, at the latest.
+            if use <= now { last = max(last, use) }
         }
         return last
     }
@@ -96,7 +98,7 @@ extension Agent {
     // MARK: Signals
 
     func watchSignals() throws(SystemError) {
-        let descriptor = try calls.makeSignalDescriptor(for: [SIGTERM, SIGINT, SIGHUP])
+        let descriptor = try calls.makeSignalDescriptor(for: [SIGTERM, SIGINT, SIGQUIT, SIGHUP])
         try loop.watch(descriptor, .readable) { [unowned self] _ in takeSignals(descriptor) }
     }
 

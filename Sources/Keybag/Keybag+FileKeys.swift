@@ -85,13 +85,14 @@ extension Keybag {
         _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
     ) throws(ProtectionError) -> KeyRecord {
         if protectionClass == .complete, record.protectionClass != .complete, agentRuns {
-            throw ProtectionError(
-                .busy,
-                "an agent runs, and may have lent this file's key to others: unlock it and let it change the class, or give the file a new key"
-            )
+            throw ProtectionError(.busy, Self.raisedBesideAgent)
         }
         return try rewrap(record, to: protectionClass, flags: flags) { _ in }
     }
+
+    /// The sentence of that error.
+    public static let raisedBesideAgent =
+        "an agent runs, and may have lent this file's key to others: unlock it and let it change the class, or give the file a new key"
 
     /// Whether another process is the agent of this keybag.
     private var agentRuns: Bool {

@@ -22,7 +22,10 @@ enum AgentProgram {
         StandardDescriptors.reserve()
         // Before the first secret: nobody may trace this process, and it leaves no core file.
         let isHardened = SecretMemory.hardenProcess()
-        signal(SIGPIPE, SIG_IGN)
+        // Each of these would end the process without a lock: what it lent would stay where it is.
+        for number in [SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR] {
+            signal(number, SIG_IGN)
+        }
         umask(0o077)
         let arguments: AgentArguments
         do throws(AgentArguments.Mistake) {

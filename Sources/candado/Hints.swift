@@ -54,6 +54,9 @@ enum Hints {
             let end = agent.process.map { ", or end it with 'kill \($0)'" } ?? ""
             return ["use it from where it was started\(end); with --no-agent a command unlocks for itself"]
         }
+        if case .busy = error.code, error.message == Keybag.raisedBesideAgent {
+            return ["'candado unlock' first, without a passcode source here; or --rekey"]
+        }
         if case .busy = error.code, error.path != nil { return ["close the program that is writing it and try again"] }
         guard case .unsupported = error.code, let reason = error.reason else { return advice(for: error.code) }
         return switch reason {

@@ -136,7 +136,11 @@ struct PasscodePrompt: Sendable {
 
     /// The service manager gives its own files to one user by other means than their permissions.
     private func readFile(_ path: FilePath, isOfManager: Bool) throws -> SecretBytes? {
-        let descriptor = Descriptor(try system.open(path, in: currentDirectory, [.read], permissions: 0), system)
+        let descriptor: Descriptor
+        do throws(SystemError) { descriptor = try system.openFile(path, [.read]) } catch {
+            throw ProtectionError(
+                .system(error.errorNumber), "the file of the passcode cannot be opened", path: path, cause: error)
+        }
         let status = try system.status(descriptor.number)
         if !isOfManager, status.kind == .regular, status.permissions & 0o077 != 0 {
             console.warning("others can read \(path.quoted)")
@@ -152,8 +156,12 @@ struct PasscodePrompt: Sendable {
         while count < buffer.count {
             guard Interrupts.waitForInput(descriptor) else { throw ProtectionError(.cancelled, "interrupted") }
             let start = count
-            let more = try buffer.withUnsafeMutableBytes { bytes throws(SystemError) -> Int in
-                try system.read(descriptor, into: UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
+            let more = try buffer.withUnsafeMutableBytes { bytes -> Int in
+                do throws(SystemError) {
+                    return try system.read(descriptor, into: UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
+                } catch {
+                    throw ProtectionError(.system(error.errorNumber), "the passcode cannot be read", cause: error)
+                }
             }
             if more == 0 { break }
             count += more

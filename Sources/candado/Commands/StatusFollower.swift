@@ -1,4 +1,5 @@
 import FileProtection
+import Glibc
 import Synchronization
 
 /// `candado status --follow`: a line for every change of the lock state, until it is interrupted.
@@ -30,7 +31,7 @@ enum StatusFollower {
             calls.wake(number)
         }
         defer { follower.cancel() }
-        while Interrupts.waitForInput(waker.number) {
+        while try waitForEvents(waker.number) {
             calls.quiet(waker.number)
             let (events, isOver) = received.withLock { received in
                 defer { received.events = [] }
@@ -44,6 +45,22 @@ enum StatusFollower {
             }
         }
         throw ProtectionError(.cancelled, "interrupted")
+    }
+
+    /// Waits for events. False for an interrupt. Throws when whoever read stdout has left: no event would tell.
+    private static func waitForEvents(_ waker: Int32) throws -> Bool {
+        while !Interrupts.isRequested {
+            var entries = [
+                pollfd(fd: waker, events: Int16(POLLIN), revents: 0), pollfd(fd: 1, events: 0, revents: 0),
+            ]
+            // An interrupt that comes between the look at it and the wait wakes nobody.
+            poll(&entries, 2, 200)
+            if entries[1].revents & Int16(POLLERR | POLLHUP) != 0 {
+                throw SystemError(call: "write", errorNumber: ErrorNumber.brokenPipe)
+            }
+            if entries[0].revents != 0 { return true }
+        }
+        return false
     }
 
     static func show(_ event: AgentEvent, _ console: Console) {

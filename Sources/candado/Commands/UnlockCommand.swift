@@ -9,7 +9,8 @@ enum UnlockCommand {
         // Nobody is asked for the passcode of a keybag that is not there.
         _ = try Keybag.claimedIdentifier(in: home, context.system)
         let source = try PasscodeSource(context)
-        var status = try statusOfStarted(home, context)
+        // An agent that ends at this moment is no reason to fail: the next one is started.
+        var status = try Self.again { try statusOfStarted(home, context) }
         let mustTry = !source.isPerson
         if status.state != .unlocked || (mustTry && status.hasPasscode) || status.graceLeft != nil {
             try context.prompt.withPasscode(source, prompt: "Passcode: ") { passcode in
@@ -23,6 +24,19 @@ enum UnlockCommand {
         }
         report(status, context.console)
         return .done
+    }
+
+    /// Tries up to three times as long as the agent goes away under way.
+    private static func again<Result>(_ body: () throws -> Result) throws -> Result {
+        for _ in 0..<2 {
+            do {
+                return try body()
+            } catch let error as ProtectionError {
+                let trouble = AgentTrouble(error)
+                guard case .agentNotReachable = error.code, trouble == nil || trouble == .absent else { throw error }
+            }
+        }
+        return try body()
     }
 
     /// The agent's word, after starting it where that is needed.
