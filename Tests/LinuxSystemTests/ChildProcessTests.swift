@@ -26,7 +26,7 @@ import Testing
         defer {
             for number in careless { close(number) }
         }
-        let list = script("ls /proc/$$/fd; :")
+        let list = script("ls -v /proc/$$/fd; :")
         #expect(try output(list) == "0\n1\n2\n")
         let pair = try SocketPair()
         #expect(try output(list, given: [.init(source: pair.far, target: 3)]) == "0\n1\n2\n3\n")
