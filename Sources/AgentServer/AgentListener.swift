@@ -17,7 +17,7 @@ final class AgentListener {
     /// wait until one of them can be talked to.
     private enum Byte {
         static let agent = AgentNote.lockedByte
-        static let start: Int64 = 1
+        static let start = AgentNote.startByte
     }
 
     private static let newName: FilePath = "agent.sock.new"
