@@ -8,12 +8,17 @@ let package = Package(
         .executable(name: "candado", targets: ["candado"]),
         .executable(name: "candado-agent", targets: ["candado-agent"]),
         .library(name: "FileProtection", targets: ["FileProtection"]),
+        .library(name: "ProtectedFoundation", targets: ["ProtectedFoundation"]),
+        // scripts/install names it libcandado.so.
+        .library(name: "CandadoC", type: .dynamic, targets: ["CandadoC"]),
     ],
     targets: [
         // Floor 0: system libraries and the C shims that macros and variadic functions force.
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "CLinux"),
+        // The C library's header, which is the contract; its functions are CandadoC's.
+        .target(name: "CCandado"),
         // Floor 1
         .target(name: "SecretMemory", dependencies: ["CLinux"]),
         .target(name: "LinuxSystem", dependencies: ["CLinux"]),
@@ -38,6 +43,10 @@ let package = Package(
                 "AgentClient", "AgentProtocol", "Keybag", "ProtectedFiles", "ProtectionModel", "LinuxSystem",
                 "SecretMemory",
             ]),
+        // Foundation's own calls, for the module that shadows them.
+        .target(name: "PlainFoundation"),
+        .target(name: "ProtectedFoundation", dependencies: ["FileProtection", "PlainFoundation"]),
+        .target(name: "CandadoC", dependencies: ["CCandado", "FileProtection"]),
         .target(name: "ProtectionAudit", dependencies: ["ProtectedFiles", "ProtectionModel", "LinuxSystem"]),
         // Floor 6
         .executableTarget(name: "candado", dependencies: ["FileProtection", "ProtectionAudit"]),
@@ -78,6 +87,12 @@ let package = Package(
                 "AgentClient", "AgentServer", "FileProtection", "TestSupport", "candado-agent", "candado-test-client",
             ]),
         .testTarget(name: "FileProtectionTests", dependencies: ["FileProtection", "TestSupport"]),
+        .testTarget(
+            name: "ProtectedFoundationTests",
+            dependencies: ["ProtectedFoundation", "FileProtection", "TestSupport", "candado-agent"]),
+        .testTarget(
+            name: "CandadoCTests",
+            dependencies: ["CandadoC", "CCandado", "FileProtection", "TestSupport", "candado-agent"]),
         .testTarget(name: "ProtectionAuditTests", dependencies: ["ProtectionAudit", "FileProtection", "TestSupport"]),
         // One table through the library with keys of its own, through the agent, and through the commands.
         .testTarget(
