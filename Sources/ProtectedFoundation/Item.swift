@@ -1,6 +1,5 @@
 import FileProtection
 import Foundation
-import PlainFoundation
 
 /// A path as Foundation's calls take it, and what is there: symbolic links at its end are followed.
 ///
@@ -8,21 +7,84 @@ import PlainFoundation
 struct Item {
     /// Where the path leads.
     let path: FilePath
-    /// What lies there; nil when nothing does, or when it cannot be looked at: then Foundation says why.
+    /// The path as it was given, before links at its end were followed.
+    let name: FilePath
+    /// What lies there; nil when nothing does, or when it cannot be looked at.
     let inspection: FileInspection?
+    /// Why what is there cannot be looked at. It may be protected: nothing is written over it.
+    let problem: ProtectionError?
 
-    /// Looks at a path. Nil for one that Foundation refuses too: empty, or with a NUL.
+    /// Looks at a path. A NUL ends it, as it does for Foundation's calls. Nil for an empty one, which Foundation refuses too.
     init?(_ text: String, followsLinks: Bool = true) {
-        guard !text.isEmpty, let given = FilePath(text) else { return nil }
-        let path = followsLinks ? Self.followed(given) : given
-        self.path = path
-        self.inspection = try? FileInspection.inspect(path)
+        let path = text.withCString { FilePath(copying: $0) }
+        if path.bytes.isEmpty { return nil }
+        self.init(path, followsLinks: followsLinks)
     }
 
     /// Looks at a file URL. Nil for every other.
     init?(_ url: URL, followsLinks: Bool = true) {
         guard url.isFileURL else { return nil }
-        self.init(url.path(percentEncoded: false), followsLinks: followsLinks)
+        self.init(pathOf: url, followsLinks: followsLinks)
+    }
+
+    /// Looks at the path of a URL whatever its scheme, for calls of Foundation that do not look at the scheme.
+    init?(pathOf url: URL, followsLinks: Bool = true) {
+        // The very bytes that Foundation hands to the system.
+        let path = url.withUnsafeFileSystemRepresentation { $0.map { FilePath(copying: $0) } }
+        guard let path, !path.bytes.isEmpty else { return nil }
+        self.init(path, followsLinks: followsLinks)
+    }
+
+    private init(_ given: FilePath, followsLinks: Bool) {
+        var path = given
+        var inspection: FileInspection?
+        var problem: ProtectionError?
+        // As many links as the kernel follows.
+        for _ in 0..<40 {
+            (inspection, problem) = Self.look(at: path)
+            // Whatever has a record is no link: most protected files cost one system call here.
+            guard followsLinks, inspection?.state == .unsupported, Self.isLink(path) else { break }
+            guard let target = Self.target(of: path) else {
+                problem = ProtectionError(
+                    .unsupported, "the symbolic link cannot be followed", path: path, reason: .symbolicLink)
+                break
+            }
+            path = target.isAbsolute ? target : path.parent.appending(target)
+        }
+        self.path = path
+        self.name = given
+        self.inspection = inspection
+        self.problem = problem
+    }
+
+    private static func look(at path: FilePath) -> (FileInspection?, ProtectionError?) {
+        do throws(ProtectionError) {
+            return (try FileInspection.inspect(path), nil)
+        } catch {
+            return (nil, isNothing(error) ? nil : error)
+        }
+    }
+
+    /// Nothing is there, or nothing that could have a record: Foundation says what is to be said.
+    private static func isNothing(_ error: ProtectionError) -> Bool {
+        switch error.code {
+        case .system(ErrorNumber.noEntry), .system(ErrorNumber.notDirectory), .system(ErrorNumber.nameTooLong): true
+        case .unsupported: error.reason == .fileSystem || error.reason == .symbolicLink
+        default: false
+        }
+    }
+
+    private static func isLink(_ path: FilePath) -> Bool {
+        (try? LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false))?.kind == .symbolicLink
+    }
+
+    /// Nil for a target that is not UTF-8, which Foundation cannot name.
+    private static func target(of path: FilePath) -> FilePath? {
+        guard let text = path.text,
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: text),
+            !target.unicodeScalars.contains("\u{FFFD}")
+        else { return nil }
+        return FilePath(target)
     }
 
     /// True when bytes here must not be read or written as if they were content: a container, whole or damaged.
@@ -37,37 +99,54 @@ struct Item {
     /// True for a directory.
     var isDirectory: Bool { inspection?.state == .directory }
 
+    /// True when the path is a symbolic link that was followed.
+    var isLink: Bool { name != path }
+
+    /// True when the file has got a key record since it was looked at: one system call.
+    var hasBecomeProtected: Bool {
+        !isProtected
+            && (try? LinuxSystemCalls.shared.attribute(KeyRecord.attributeName, of: path, in: currentDirectory)) != nil
+    }
+
     /// The class that the directory around it gives to new files, or nil for none. A record there that cannot be read
     /// counts as a class, so that nothing is written plain because of it.
-    var givenClass: GivenClass {
-        guard let parent = try? FileInspection.inspect(path.parent) else { return .none }
-        if parent.state == .directory { return parent.protectionClass.map { .known($0) } ?? .none }
-        return .unreadable
-    }
+    var givenClass: GivenClass { GivenClass(around: path) }
+
+    /// The same for the directory in which a link at the end of the path lies.
+    var classAroundLink: GivenClass { isLink ? GivenClass(around: name) : .none }
 
     enum GivenClass: Equatable {
         case none
         case known(ProtectionClass)
         case unreadable
+
+        /// Of the directory in which a name lies.
+        init(around path: FilePath) {
+            // With the dot the directory itself is looked at, also where its name is a link.
+            let directory = path.parent.appending(".")
+            do throws(SystemError) {
+                let bytes = try LinuxSystemCalls.shared.attribute(
+                    KeyRecord.attributeName, of: directory, in: currentDirectory)
+                guard let bytes else {
+                    self = .none
+                    return
+                }
+                let record = try? KeyRecord(decoding: bytes)
+                self = record.flatMap { $0.isDirectory ? .known($0.protectionClass) : nil } ?? .unreadable
+            } catch {
+                switch error.errorNumber {
+                // No directory, or one that cannot have a class.
+                case ErrorNumber.noEntry, ErrorNumber.notDirectory, ErrorNumber.nameTooLong, ErrorNumber.notSupported:
+                    self = .none
+                default: self = .unreadable
+                }
+            }
+        }
     }
 
     /// True when a whole file written here has to be a protected one: it is asked for, it replaces one, or it comes into a
-    /// directory with a class.
+    /// directory with a class. Also true when that cannot be told.
     func needsProtection(_ requested: ProtectionClass?) -> Bool {
-        requested != nil || isProtected || givenClass != .none
-    }
-
-    /// Follows the links at the end of a path, not those on the way, which the kernel follows.
-    private static func followed(_ given: FilePath) -> FilePath {
-        var path = given
-        // As many as the kernel follows.
-        for _ in 0..<40 {
-            guard let text = path.text,
-                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: text),
-                let next = FilePath(target)
-            else { return path }
-            path = next.isAbsolute ? next : path.parent.appending(next)
-        }
-        return path
+        requested != nil || isProtected || problem != nil || givenClass != .none
     }
 }

@@ -1,0 +1,225 @@
+import FileProtection
+import Foundation
+import Synchronization
+
+/// A file that a call of Foundation reads or writes as a whole: what is protected is done here, all else is left to
+/// Foundation's own call.
+struct WholeFile {
+    /// Nil for what has no path: then Foundation says what is wrong with it.
+    private let item: Item?
+    /// For errors.
+    private let text: String
+    private let url: URL?
+
+    /// Names a file by a URL. `anyScheme` is for calls of Foundation that take the path of every URL.
+    init(_ url: URL, anyScheme: Bool = false) {
+        item = anyScheme ? Item(pathOf: url) : Item(url)
+        text = url.path
+        self.url = url
+    }
+
+    /// Names a file by a path.
+    init(path: String) {
+        item = Item(path)
+        text = path
+        url = nil
+    }
+
+    // MARK: Reading
+
+    /// Reads with `plain`, which is Foundation's call, or reads what is protected and hands it to `make`.
+    func read<Result>(_ plain: () throws -> Result, _ make: (Data) throws -> Result) throws -> Result {
+        guard let item else { return try plain() }
+        if item.isProtected { return try make(try contents(item)) }
+        let result = Swift.Result { try plain() }
+        // Somebody may have protected it since: then these were the bytes of a container.
+        if item.hasBecomeProtected { return try make(try contents(item)) }
+        return try result.get()
+    }
+
+    /// The content of a protected file; nil when it is no protected file.
+    func contents() throws -> Data? {
+        guard let item, item.isProtected else { return nil }
+        return try contents(item)
+    }
+
+    /// For initialisers that cannot go back once Foundation's has run: throws when somebody has protected the file since.
+    func requirePlain() throws {
+        guard let item, item.hasBecomeProtected else { return }
+        let error = ProtectionError(.busy, "the file was protected while it was read", path: item.path)
+        throw CocoaError(error, .reading, path: text, url: url)
+    }
+
+    private func contents(_ item: Item) throws -> Data {
+        do throws(ProtectionError) {
+            return try Self.contents(of: item.path, try Keys.protection.files)
+        } catch { throw CocoaError(error, .reading, path: text, url: url) }
+    }
+
+    private static func contents(
+        of path: FilePath, _ files: ProtectedFileSystem
+    ) throws(ProtectionError) -> Data {
+        // The container is a little longer than its content.
+        let status = try? files.system.status(of: path, in: currentDirectory, followLinks: false)
+        let memory = ContentMemory(capacity: Int(clamping: status?.size ?? 0))
+        try files.read(path) { try memory.append($0) }
+        return memory.take()
+    }
+
+    /// The content for a stream, which cannot be locked any more; nil when it must not have it.
+    func streamContents() -> Data? {
+        guard let item, let claimed = item.inspection?.protectionClass, claimed != .complete else { return nil }
+        guard let data = try? contents(item) else { return nil }
+        // What it claimed is no proof, and it may have been raised since.
+        guard let file = try? Keys.protection.open(item.path, for: .reading) else { return nil }
+        return (try? file.protectionClass) ?? .complete == .complete ? nil : data
+    }
+
+    /// True for a container, whole or damaged.
+    var isProtected: Bool { item?.isProtected ?? false }
+
+    // MARK: Writing
+
+    /// True when whatever is written here has to be protected, or when that cannot be told.
+    var needsProtection: Bool {
+        guard let item else { return false }
+        return item.needsProtection(nil) || item.classAroundLink != .none
+    }
+
+    /// Writes what has to be protected, or has Foundation's call write it.
+    func write(_ data: Data, _ options: Data.WritingOptions, _ plain: () throws -> Void) throws {
+        guard let item else { return try plain() }
+        do throws(ProtectionError) {
+            if try write(data, to: item, options) { return }
+        } catch {
+            throw CocoaError(error, .writing, path: text, url: url)
+        }
+        try plain()
+    }
+
+    /// False when it is Foundation's business.
+    private func write(
+        _ data: Data, to item: Item, _ options: Data.WritingOptions
+    ) throws(ProtectionError) -> Bool {
+        let requested = try ProtectionClass(options)
+        if let problem = item.problem { throw problem }
+        var wanted = requested
+        if requested == nil, !item.isProtected {
+            var given = item.givenClass
+            // Foundation's atomic call would put its new file in the link's place.
+            if given == .none, options.contains(.atomic) { given = item.classAroundLink }
+            switch given {
+            case .none: return false
+            case .known(let protectionClass): wanted = protectionClass
+            case .unreadable: try Self.requireReadableClass(around: item)
+            }
+        }
+        if options.contains(.withoutOverwriting), item.inspection != nil {
+            throw ProtectionError(.alreadyExists, "the file exists already", path: item.path)
+        }
+        try Self.write(
+            data, to: item.path, wanted, replacing: !options.contains(.withoutOverwriting), try Keys.protection.files)
+        return true
+    }
+
+    /// Throws why the class that a directory gives cannot be told.
+    private static func requireReadableClass(around item: Item) throws(ProtectionError) {
+        for directory in [item.path.parent, item.name.parent] {
+            let inspection = try FileInspection.inspect(directory.appending("."))
+            if let problem = inspection.problem {
+                throw ProtectionError(problem, inspection.message ?? "the class cannot be read", path: directory)
+            }
+        }
+        throw ProtectionError(.damaged(.record), "the class of the directory cannot be read", path: item.path.parent)
+    }
+
+    private static func write(
+        _ data: Data, to path: FilePath, _ protectionClass: ProtectionClass?, replacing: Bool,
+        _ files: ProtectedFileSystem
+    ) throws(ProtectionError) {
+        let result: Result<Void, ProtectionError> = data.withUnsafeBytes { bytes in
+            let source = BorrowedContent(bytes)
+            return Result { () throws(ProtectionError) in
+                try files.write(to: path, class: protectionClass, replacing: replacing) { source.next(into: $0) }
+            }
+        }
+        try result.get()
+    }
+}
+
+/// Bytes that the caller keeps in place while they are written: nothing of them is copied but into the buffers that they
+/// are sealed in.
+private final class BorrowedContent: @unchecked Sendable {
+    private let bytes: UnsafeRawBufferPointer
+    private let position = Mutex(0)
+
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    func next(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        position.withLock { position in
+            let part = bytes[position..<min(position + buffer.count, bytes.count)]
+            buffer.copyBytes(from: part)
+            position += part.count
+            return part.count
+        }
+    }
+}
+
+/// Memory in which content is put together, and which becomes a `Data` without a copy. When it does not, it is cleared.
+private final class ContentMemory: Sendable {
+    private struct State: @unchecked Sendable {
+        var bytes: UnsafeMutableRawBufferPointer
+        var count = 0
+    }
+
+    private let state: Mutex<State>
+
+    init(capacity: Int) {
+        let memory = malloc(capacity)
+        state = Mutex(State(bytes: UnsafeMutableRawBufferPointer(start: memory, count: memory == nil ? 0 : capacity)))
+    }
+
+    deinit {
+        state.withLock { state in
+            Wipe.clear(UnsafeMutableRawBufferPointer(rebasing: state.bytes[..<state.count]))
+            free(state.bytes.baseAddress)
+        }
+    }
+
+    /// Throws `system(ENOMEM)` when there is no memory.
+    func append(_ bytes: UnsafeRawBufferPointer) throws {
+        try state.withLock { state in
+            if state.bytes.baseAddress == nil || state.bytes.count - state.count < bytes.count {
+                try Self.grow(&state, by: bytes.count)
+            }
+            UnsafeMutableRawBufferPointer(rebasing: state.bytes[state.count...]).copyMemory(from: bytes)
+            state.count += bytes.count
+        }
+    }
+
+    /// The file is longer than it was when it was looked at.
+    private static func grow(_ state: inout State, by count: Int) throws {
+        let capacity = max(2 * state.bytes.count, state.count + count)
+        guard let memory = malloc(capacity) else {
+            throw ProtectionError(.system(ErrorNumber.noMemory), "there is no memory for the content")
+        }
+        let bytes = UnsafeMutableRawBufferPointer(start: memory, count: capacity)
+        let old = UnsafeMutableRawBufferPointer(rebasing: state.bytes[..<state.count])
+        bytes.copyMemory(from: UnsafeRawBufferPointer(old))
+        Wipe.clear(old)
+        free(state.bytes.baseAddress)
+        state.bytes = bytes
+    }
+
+    /// What there is, which is the caller's from then on.
+    func take() -> Data {
+        state.withLock { state in
+            guard let memory = state.bytes.baseAddress, state.count > 0 else { return Data() }
+            let count = state.count
+            // Gives back what the container had more than its content.
+            let bytes = realloc(memory, count) ?? memory
+            state = State(bytes: UnsafeMutableRawBufferPointer(start: nil, count: 0))
+            return Data(bytesNoCopy: bytes, count: count, deallocator: .free)
+        }
+    }
+}
