@@ -122,10 +122,10 @@ public struct FileInspection: Sendable, Hashable {
     public static func contentLength(
         of path: FilePath, in directory: Int32 = currentDirectory, _ system: any SystemCalls = LinuxSystemCalls.shared
     ) throws(ProtectionError) -> UInt64? {
-        let descriptor = try ProtectionError.mapping(at: path) {
-            try system.openFile(path, in: directory, [.read, .noFollow, .nonBlocking])
+        try ProtectionError.mapping(at: path) {
+            let descriptor = try system.openFile(path, in: directory, [.read, .noFollow, .nonBlocking])
+            return try contentLength(of: descriptor.number, system)
         }
-        return try contentLength(of: descriptor.number, system)
     }
 
     /// Looks at both places of the record.

@@ -1,0 +1,129 @@
+import FileProtection
+import Foundation
+import PlainFoundation
+
+/// Lets an initialiser of a class give back an object of a subclass.
+protocol MadeElsewhere {}
+
+extension MadeElsewhere {
+    fileprivate init(made: Self) { self = made }
+}
+
+extension FileHandle: MadeElsewhere {}
+
+extension FileHandle {
+    /// Opens a file for reading, as Foundation's call does; of a protected file the content, by the rules of its class
+    /// (``ProtectedFileHandle``). Throws `CocoaError`: 257 with `EPERM` beneath when it is locked.
+    public convenience init(forReadingFrom url: URL) throws {
+        if let made = try HandleOpening(url, .reading).protected() as? Self {
+            self.init(made: made)
+        } else {
+            try self.init(plainForReadingFrom: url)
+        }
+    }
+
+    /// Opens a file for writing, as Foundation's call does; a protected one so that what is written is sealed.
+    ///
+    /// Throws `CocoaError`: 513 with `EPERM` beneath when the file is locked.
+    public convenience init(forWritingTo url: URL) throws {
+        let opening = HandleOpening(url, .writing)
+        if let made = try opening.protected() as? Self {
+            self.init(made: made)
+        } else {
+            try self.init(plainForWritingTo: url)
+            try opening.requirePlain(self)
+        }
+    }
+
+    /// Opens a file for reading and writing, as Foundation's call does; see ``init(forWritingTo:)``.
+    public convenience init(forUpdating url: URL) throws {
+        let opening = HandleOpening(url, [.reading, .writing])
+        if let made = try opening.protected() as? Self {
+            self.init(made: made)
+        } else {
+            try self.init(plainForUpdating: url)
+            try opening.requirePlain(self)
+        }
+    }
+
+    /// The same as ``init(forReadingFrom:)`` by path; nil when the file cannot be opened, and so when it is locked.
+    public convenience init?(forReadingAtPath path: String) {
+        guard let made = try? HandleOpening(path, .reading).outcome() else { return nil }
+        if let made = made.handle as? Self {
+            self.init(made: made)
+        } else {
+            self.init(plainForReadingAtPath: path)
+        }
+    }
+
+    /// The same as ``init(forWritingTo:)`` by path; nil when the file cannot be opened, and so when it is locked.
+    public convenience init?(forWritingAtPath path: String) {
+        let opening = HandleOpening(path, .writing)
+        guard let made = try? opening.outcome() else { return nil }
+        if let made = made.handle as? Self {
+            self.init(made: made)
+        } else {
+            self.init(plainForWritingAtPath: path)
+            guard (try? opening.requirePlain(self)) != nil else { return nil }
+        }
+    }
+
+    /// The same as ``init(forUpdating:)`` by path; nil when the file cannot be opened, and so when it is locked.
+    public convenience init?(forUpdatingAtPath path: String) {
+        let opening = HandleOpening(path, [.reading, .writing])
+        guard let made = try? opening.outcome() else { return nil }
+        if let made = made.handle as? Self {
+            self.init(made: made)
+        } else {
+            self.init(plainForUpdatingAtPath: path)
+            guard (try? opening.requirePlain(self)) != nil else { return nil }
+        }
+    }
+}
+
+/// A file of which a handle is asked for.
+private struct HandleOpening {
+    private let item: Item?
+    private let path: String
+    private let access: ProtectedFileHandle.Access
+
+    /// Foundation's calls take the path of every URL.
+    init(_ url: URL, _ access: ProtectedFileHandle.Access) {
+        item = Item(pathOf: url)
+        path = url.path
+        self.access = access
+    }
+
+    init(_ path: String, _ access: ProtectedFileHandle.Access) {
+        item = Item(path)
+        self.path = path
+        self.access = access
+    }
+
+    /// The handle of a protected file; nil when it is Foundation's business.
+    func protected() throws -> FileHandle? {
+        guard let item else { return nil }
+        do throws(ProtectionError) {
+            // What cannot be looked at may be a container, in which nothing plain must be written.
+            if let problem = item.problem, access.contains(.writing) { throw problem }
+            guard item.isProtected else { return nil }
+            return try ProtectedFileHandle.open(item, access, path: path)
+        } catch {
+            throw CocoaError(error, access.contains(.writing) ? .writing : .reading, path: path)
+        }
+    }
+
+    /// The same, wrapped so that an error is not mistaken for a plain file.
+    func outcome() throws -> (handle: FileHandle?, isPlain: Bool) {
+        let handle = try protected()
+        return (handle, handle == nil)
+    }
+
+    /// Closes a plain handle and throws when somebody has protected the file since it was looked at.
+    func requirePlain(_ handle: FileHandle) throws {
+        guard let item, item.hasBecomeProtected else { return }
+        try PlainFoundation.close(handle)
+        let error = ProtectionError(.busy, "the file was protected while it was opened", path: item.path)
+        throw CocoaError(error, .writing, path: path)
+    }
+}

@@ -1,0 +1,218 @@
+import FileProtection
+import Foundation
+import PlainFoundation
+import Synchronization
+
+/// The `FileHandle` of a protected file, which the initialisers of `FileHandle` make: `FileHandle(forReadingFrom:)` and
+/// its like. All calls of `FileHandle` work on it as on any other; what they read and write is the content.
+///
+/// Class A is checked at every call: after a lock each throws 257 or 513 with `EPERM` beneath, until the next unlock. Class
+/// B, C and D go on. ``fileDescriptor`` is one that only names the file (`O_PATH`): whatever is not a call of this module
+/// (`read(2)`, `DispatchIO`, a file of the program that imports Foundation) fails on it with `EBADF`, and so can neither read
+/// the container's bytes nor write plain ones among them. Thread-safe: calls on one handle run one after the other.
+public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
+    /// What a handle may do.
+    struct Access: OptionSet {
+        let rawValue: UInt8
+        static let reading = Access(rawValue: 1)
+        static let writing = Access(rawValue: 2)
+    }
+
+    private let file: ProtectedFile
+    private let access: Access
+    /// For errors.
+    private let path: String
+    /// In bytes of content. Held during each call that moves it.
+    private let position = Mutex<UInt64>(0)
+    /// What runs the handlers.
+    let monitors = HandleMonitors()
+
+    private init(_ file: ProtectedFile, _ descriptor: Int32, _ access: Access, _ path: String) {
+        self.file = file
+        self.access = access
+        self.path = path
+        super.init(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+
+    deinit {
+        // Nobody is left to hear of an error; whoever wants to know calls close().
+        try? file.close()
+    }
+
+    /// Opens a protected file. Throws like `FileProtection.open`.
+    static func open(_ item: Item, _ access: Access, path: String) throws(ProtectionError) -> ProtectedFileHandle {
+        let protection = try Keys.protection
+        // Writing takes reading: a chunk is sealed anew as a whole.
+        let file = try protection.open(item.path, for: access.contains(.writing) ? .updating : .reading)
+        let descriptor = try ProtectionError.mapping(at: item.path) { () throws(SystemError) in
+            try protection.files.system.open(
+                item.path, in: currentDirectory, [.pathOnly, .noFollow], permissions: 0)
+        }
+        return ProtectedFileHandle(file, descriptor, access, path)
+    }
+
+    /// The class under whose rules the handle works now. Throws `CocoaError` 257 when it is locked.
+    public var protectionClass: ProtectionClass {
+        get throws { try reading { () throws(ProtectionError) in try file.protectionClass } }
+    }
+
+    // MARK: Calls
+
+    /// Up to `count` bytes from the position on; nil at the end.
+    func content(upTo count: Int) throws -> Data? {
+        guard count != 0 else { return nil }
+        return try reading { () throws(ProtectionError) in
+            try require(.reading)
+            return try position.withLock { (position) throws(ProtectionError) in
+                let length = try file.length
+                guard position < length else { return nil }
+                let count = Int(min(UInt64(clamping: count), length - position))
+                let data = try Self.read(file, count, at: position)
+                position += UInt64(data?.count ?? 0)
+                return data
+            }
+        }
+    }
+
+    private static func read(_ file: ProtectedFile, _ count: Int, at offset: UInt64) throws(ProtectionError) -> Data? {
+        guard let memory = malloc(count) else {
+            throw ProtectionError(.system(ErrorNumber.noMemory), "there is no memory for the content")
+        }
+        let buffer = UnsafeMutableRawBufferPointer(start: memory, count: count)
+        do throws(ProtectionError) {
+            let found = try file.read(into: buffer, at: offset)
+            guard found > 0 else {
+                free(memory)
+                return nil
+            }
+            return Data(bytesNoCopy: memory, count: found, deallocator: .free)
+        } catch {
+            Wipe.clear(buffer)
+            free(memory)
+            throw error
+        }
+    }
+
+    /// Writes at the position and moves it behind what was written.
+    func writeContent(_ data: some DataProtocol) throws {
+        try writing { () throws(ProtectionError) in
+            try require(.writing)
+            try position.withLock { (position) throws(ProtectionError) in
+                for region in data.regions {
+                    let outcome = region.withUnsafeBytes { bytes in
+                        Result { () throws(ProtectionError) in
+                            if !bytes.isEmpty { try file.write(bytes, at: position) }
+                        }
+                    }
+                    try outcome.get()
+                    position += UInt64(region.count)
+                }
+            }
+        }
+    }
+
+    /// The position in bytes.
+    func currentOffset() throws -> UInt64 {
+        try requireOpen(.reading)
+        return position.withLock { $0 }
+    }
+
+    /// Moves to an offset in bytes, which may lie behind the end.
+    func moveTo(_ offset: UInt64) throws {
+        try requireOpen(.reading)
+        try reading { () throws(ProtectionError) in
+            guard Int64(exactly: offset) != nil else {
+                throw ProtectionError(.system(ErrorNumber.invalidArgument), "no file is that long")
+            }
+        }
+        position.withLock { $0 = offset }
+    }
+
+    /// Moves behind the content and returns its length. Works in every lock state, as `stat` does: when the class is locked
+    /// the length is what the header claims.
+    func moveToEnd() throws -> UInt64 {
+        try requireOpen(.reading)
+        return try reading { () throws(ProtectionError) in
+            try position.withLock { (position) throws(ProtectionError) in
+                position = try lengthInEveryState()
+                return position
+            }
+        }
+    }
+
+    private func lengthInEveryState() throws(ProtectionError) -> UInt64 {
+        do throws(ProtectionError) {
+            return try file.length
+        } catch {
+            guard case .locked = error.code else { throw error }
+            guard let name = FilePath("/proc/self/fd/\(fileDescriptor)"), let length = try Self.claimedLength(name)
+            else {
+                throw error
+            }
+            return length
+        }
+    }
+
+    private static func claimedLength(_ name: FilePath) throws(ProtectionError) -> UInt64? {
+        let system = LinuxSystemCalls.shared
+        let number = try ProtectionError.mapping(at: name) { () throws(SystemError) in
+            try system.open(name, in: currentDirectory, [.read], permissions: 0)
+        }
+        let descriptor = Descriptor(number, system)
+        return try FileInspection.contentLength(of: descriptor.number, system)
+    }
+
+    /// Makes the content so many bytes long and moves to its end, as Foundation's call does.
+    func cut(at offset: UInt64) throws {
+        try writing { () throws(ProtectionError) in
+            try require(.writing)
+            try position.withLock { (position) throws(ProtectionError) in
+                try file.truncate(to: offset)
+                position = offset
+            }
+        }
+    }
+
+    /// Makes what was written durable, in every lock state.
+    func makeDurable() throws {
+        try requireOpen(.writing)
+        try writing { () throws(ProtectionError) in try file.synchronize() }
+    }
+
+    /// Makes what was written durable and closes the handle, in every lock state. Closing twice is no error.
+    func closeContent() throws {
+        monitors.stop()
+        let outcome = Result { () throws(ProtectionError) in try file.close() }
+        try PlainFoundation.close(self)
+        try writing { () throws(ProtectionError) in try outcome.get() }
+    }
+
+    // MARK: Errors
+
+    private func require(_ wanted: Access) throws(ProtectionError) {
+        guard access.contains(wanted) else {
+            throw ProtectionError(.system(ErrorNumber.badDescriptor), "the handle was not opened for this")
+        }
+    }
+
+    private func requireOpen(_ direction: Access) throws {
+        guard fileDescriptor < 0 else { return }
+        throw CocoaError(direction == .reading ? .fileReadUnknown : .fileWriteUnknown)
+    }
+
+    private func reading<Value>(_ body: () throws(ProtectionError) -> Value) throws -> Value {
+        do throws(ProtectionError) {
+            return try body()
+        } catch {
+            throw CocoaError(error, .reading, path: path)
+        }
+    }
+
+    private func writing<Value>(_ body: () throws(ProtectionError) -> Value) throws -> Value {
+        do throws(ProtectionError) {
+            return try body()
+        } catch {
+            throw CocoaError(error, .writing, path: path)
+        }
+    }
+}
