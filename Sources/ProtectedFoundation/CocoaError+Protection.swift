@@ -78,7 +78,8 @@ extension CocoaError {
     /// What to do next; nil where the error alone says it.
     private static func suggestion(for error: ProtectionError) -> String? {
         switch error.code {
-        case .locked: "Unlock with 'candado unlock', or wait for protectedDataDidBecomeAvailableNotification, and try again."
+        case .locked:
+            "Unlock with 'candado unlock', or wait for protectedDataDidBecomeAvailableNotification, and try again."
         case .wrongPasscode: "Try again with the right passcode."
         case .tooManyTries: "Wait until the next try is allowed."
         case .noPasscodeSet: "Set a passcode with 'candado passcode set'."
@@ -87,7 +88,8 @@ extension CocoaError {
             "Run 'candado doctor', which says what is left of the keybag."
         case .damaged, .recordMissing:
             "Run 'candado repair' on the file; if that does not help, take it from a backup together with its attributes."
-        case .notProtected: "The file is plain: read it with Foundation's own call, or protect it with 'candado protect'."
+        case .notProtected:
+            "The file is plain: read it with Foundation's own call, or protect it with 'candado protect'."
         case .foreignKeybag: "Bring the keybag that the file was protected with here, with 'candado recover'."
         case .needsNewerVersion: "Install a newer version of Candado."
         case .unsupported: unsupported(error.reason)
@@ -103,7 +105,8 @@ extension CocoaError {
 
     private static func unsupported(_ reason: ProtectionError.Unsupported?) -> String? {
         switch reason {
-        case .fileSystem: "Put the file on a file system with extended attributes of users, such as ext4, XFS, Btrfs or tmpfs."
+        case .fileSystem:
+            "Put the file on a file system with extended attributes of users, such as ext4, XFS, Btrfs or tmpfs."
         case .hardLinks: "Write to a file with one name."
         case .directory, .notRegular: nil
         case .symbolicLink: "Name the file at the end of the link."

@@ -7,7 +7,9 @@ extension NSArray {
     public convenience init(contentsOf url: URL, error: ()) throws {
         let list = try PropertyListSerialization.propertyList(
             from: try Data(contentsOf: url), options: [], format: nil)
-        guard let array = list as? [Any] else { throw CocoaError(.propertyListReadCorrupt, userInfo: [NSURLErrorKey: url]) }
+        guard let array = list as? [Any] else {
+            throw CocoaError(.propertyListReadCorrupt, userInfo: [NSURLErrorKey: url])
+        }
         self.init(array: array)
     }
 

@@ -95,7 +95,9 @@ enum Text {
     /// The encoding that the mark at the beginning tells. On Linux Foundation's attribute for it can neither be written nor
     /// read, since its name is in no namespace of Linux.
     private static func guess(_ data: Data) -> String.Encoding {
-        if data.starts(with: [0xFF, 0xFE, 0x00, 0x00]) || data.starts(with: [0x00, 0x00, 0xFE, 0xFF]) { return .utf32 }
+        if data.starts(with: [0xFF, 0xFE, 0x00, 0x00]) || data.starts(with: [0x00, 0x00, 0xFE, 0xFF]) {
+            return .utf32
+        }
         if data.count.isMultiple(of: 2), data.starts(with: [0xFE, 0xFF]) || data.starts(with: [0xFF, 0xFE]) {
             return .unicode
         }
