@@ -36,18 +36,18 @@ typealias LockState = FilesFixture.LockState
             try fixture.protect("a", from)
             let before = fixture.bytes("a")
             try fixture.run(state) {
-                let failure = failure {
+                let found = failure {
                     try manager.setAttributes(
                         [.protectionKey: wanted.fileProtectionType, .posixPermissions: 0o640],
                         ofItemAtPath: fixture.path("a"))
                 }
                 let present = try manager.attributesOfItem(atPath: fixture.path("a"))
                 if Self.canChange(from, to: wanted, state) {
-                    #expect(failure == nil, "\(from) to \(wanted) \(state)")
+                    #expect(found == nil, "\(from) to \(wanted) \(state)")
                     #expect(present[.protectionKey] as? FileProtectionType == wanted.fileProtectionType)
                     #expect(present[.posixPermissions] as? Int == 0o640)
                 } else {
-                    #expect(failure == .lockedReading, "\(from) to \(wanted) \(state)")
+                    #expect(found == .lockedReading, "\(from) to \(wanted) \(state)")
                     #expect(present[.protectionKey] as? FileProtectionType == from.fileProtectionType)
                     #expect(present[.posixPermissions] as? Int == 0o600, "the class comes first")
                     #expect(fixture.bytes("a") == before)
@@ -73,11 +73,11 @@ typealias LockState = FilesFixture.LockState
         let fixture = try FilesFixture()
         try fixture.write("a")
         try fixture.run(.locked) {
-            let failure = failure {
+            let found = failure {
                 try manager.setAttributes(
                     [.protectionKey: FileProtectionType.complete], ofItemAtPath: fixture.path("a"))
             }
-            #expect(failure == .lockedReading)
+            #expect(found == .lockedReading)
         }
         #expect(fixture.bytes("a") == FilesFixture.content)
     }
@@ -101,7 +101,7 @@ typealias LockState = FilesFixture.LockState
         let unknown: [Any] = [
             FileProtectionType(rawValue: "NSFileProtectionCompleteWhenUserInactive"), "complete", 3, NSNull(),
         ]
-        try fixture.run {
+        fixture.run {
             for value in unknown {
                 #expect(
                     failure { try manager.setAttributes([.protectionKey: value], ofItemAtPath: fixture.path("a")) }?
@@ -123,13 +123,13 @@ typealias LockState = FilesFixture.LockState
 
     @Test func whatIsNotThereTakesNoClass() throws {
         let fixture = try FilesFixture()
-        let failure = fixture.run {
+        let found = fixture.run {
             failure {
                 try manager.setAttributes(
                     [.protectionKey: FileProtectionType.complete], ofItemAtPath: fixture.path("none"))
             }
         }
-        #expect(failure == Failure(code: 4, beneath: 2))
+        #expect(found == Failure(code: 4, beneath: 2))
     }
 
     @Test(arguments: LockState.allCases, classes)

@@ -41,7 +41,7 @@ import Testing
         Case("attributes of a directory") { told(try $0.attributes($1 + "d")) },
         Case("attributes of a link") { told(try $0.attributes($1 + "link")) },
         Case("attributes that are not there") { told(try $0.attributes($1 + "none")) },
-        Case("attributes of no path") { told(try $0.attributes("")) },
+        Case("attributes of no path") { calls, _ in told(try calls.attributes("")) },
     ]
 
     static let contentCases: [Case] = [
@@ -52,7 +52,7 @@ import Testing
         Case("a file is replaced through a link") { "\($0.createFile($1 + "link", data, nil))" },
         Case("a file is made without a parent") { "\($0.createFile($1 + "none/new", data, nil))" },
         Case("a file is made in a directory's place") { "\($0.createFile($1 + "d", data, nil))" },
-        Case("a file without a name") { "\($0.createFile("", data, nil))" },
+        Case("a file without a name") { calls, _ in "\(calls.createFile("", data, nil))" },
         Case("content") { told($0.contents($1 + "a")) },
         Case("content of an empty file") { told($0.contents($1 + "empty")) },
         Case("content through a link") { told($0.contents($1 + "link")) },
@@ -78,15 +78,12 @@ import Testing
         Case("a copy over a file") { try $0.copy($1 + "a", $1 + "same", nil) },
         Case("a copy of nothing") { try $0.copy($1 + "none", $1 + "new", nil) },
         Case("a copy without a parent") { try $0.copy($1 + "a", $1 + "none/new", nil) },
-        Case("a copy that the delegate refuses") { try $0.copy($1 + "a", $1 + "new", Delegate(allows: false)) },
+        Case("a copy that the delegate refuses") { try copyAsking($0, $1, "a", "new", FilesDelegate(allows: false)) },
         Case("a copy over a file that the delegate passes over") {
-            try $0.copy($1 + "a", $1 + "same", Delegate(proceeds: true))
+            try copyAsking($0, $1, "a", "same", FilesDelegate(proceeds: true))
         },
-        Case("the delegate is asked of each copy") { calls, scene in
-            let delegate = Delegate()
-            try calls.copy(scene + "a", scene + "new", delegate)
-            return delegate.asked.map { $0.replacingOccurrences(of: scene, with: "") }.joined(separator: ",")
-        },
+        Case("the delegate is asked of a copy") { try copyAsking($0, $1, "a", "new", FilesDelegate()) },
+        Case("the delegate is asked of each copy of a tree") { try copyAsking($0, $1, "d", "new", FilesDelegate()) },
         Case("a file is moved") { try $0.move($1 + "a", $1 + "new", nil) },
         Case("a file is moved by URL") {
             try $0.move(URL(fileURLWithPath: $1 + "a"), URL(fileURLWithPath: $1 + "new"))
@@ -100,10 +97,14 @@ import Testing
         Case("a move of nothing") { try $0.move($1 + "none", $1 + "new", nil) },
         Case("a move without a parent") { try $0.move($1 + "a", $1 + "none/new", nil) },
         Case("a directory's move that the delegate refuses") {
-            try $0.move($1 + "d", $1 + "new", Delegate(allows: false))
+            try moveAsking($0, $1, "d", "new", FilesDelegate(allows: false))
+        },
+        Case("the delegate is asked of a directory's move") { try moveAsking($0, $1, "d", "new", FilesDelegate()) },
+        Case("a directory's move over a file that the delegate does not stop") {
+            try moveAsking($0, $1, "d", "same", FilesDelegate(proceeds: true))
         },
         Case("a move over a file that the delegate allows") {
-            try $0.move($1 + "a", $1 + "same", Delegate(proceeds: true))
+            try moveAsking($0, $1, "a", "same", FilesDelegate(proceeds: true))
         },
         Case("a hard link") { try $0.link($1 + "a", $1 + "new") },
     ]
@@ -119,8 +120,8 @@ import Testing
         Case("a file is there") { try $0.makeDirectory($1 + "a", true, nil) },
         Case("a file is on the way") { try $0.makeDirectory($1 + "a/b", true, nil) },
         Case("a slash at the end") { try $0.makeDirectory($1 + "new/", false, nil) },
-        Case("a directory without a name") { try $0.makeDirectory("", false, nil) },
-        Case("a directory's URL that is no file's") { try $0.makeDirectory(try web(), false) },
+        Case("a directory without a name") { calls, _ in try calls.makeDirectory("", false, nil) },
+        Case("a directory's URL that is no file's") { calls, _ in try calls.makeDirectory(try web(), false) },
         Case("resource values") {
             try $0.values(URL(fileURLWithPath: $1 + "a"), [.fileSizeKey, .isRegularFileKey, .totalFileSizeKey])
         },
@@ -190,44 +191,19 @@ import Testing
 
     private static func told(_ data: Data?) -> String { data.map { String(decoding: $0, as: UTF8.self) } ?? "nil" }
 
+    private static func copyAsking(
+        _ calls: any FilesCalls, _ scene: String, _ source: String, _ target: String, _ delegate: FilesDelegate
+    ) throws -> String {
+        let failure = failure { try calls.copy(scene + source, scene + target, delegate) }
+        return "\(failure as Any) \(delegate.asked)"
+    }
+
+    private static func moveAsking(
+        _ calls: any FilesCalls, _ scene: String, _ source: String, _ target: String, _ delegate: FilesDelegate
+    ) throws -> String {
+        let failure = failure { try calls.move(scene + source, scene + target, delegate) }
+        return "\(failure as Any) \(delegate.asked)"
+    }
+
     private static func web() throws -> URL { try #require(URL(string: "https://example.org/a")) }
-}
-
-/// Answers as it is told to, and remembers what it was asked.
-final class Delegate: FileManagerDelegate, @unchecked Sendable {
-    private let allows: Bool
-    private let proceeds: Bool
-    private(set) var asked: [String] = []
-    private(set) var errors: [NSError] = []
-
-    init(allows: Bool = true, proceeds: Bool = false) {
-        self.allows = allows
-        self.proceeds = proceeds
-    }
-
-    func fileManager(_ manager: FileManager, shouldCopyItemAtPath source: String, toPath target: String) -> Bool {
-        asked.append("copy \(source) \(target)")
-        return allows
-    }
-
-    func fileManager(
-        _ manager: FileManager, shouldProceedAfterError error: any Error, copyingItemAtPath source: String,
-        toPath target: String
-    ) -> Bool {
-        errors.append(error as NSError)
-        return proceeds
-    }
-
-    func fileManager(_ manager: FileManager, shouldMoveItemAtPath source: String, toPath target: String) -> Bool {
-        asked.append("move \(source) \(target)")
-        return allows
-    }
-
-    func fileManager(
-        _ manager: FileManager, shouldProceedAfterError error: any Error, movingItemAtPath source: String,
-        toPath target: String
-    ) -> Bool {
-        errors.append(error as NSError)
-        return proceeds
-    }
 }

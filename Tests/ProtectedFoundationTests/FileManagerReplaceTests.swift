@@ -1,0 +1,132 @@
+import FileProtection
+import TestSupport
+import Testing
+
+@testable import ProtectedFoundation
+
+@Suite struct FileManagerReplaceTests {
+    private let manager = FileManager.default
+    private static let new = Data("new content".utf8)
+
+    @Test(arguments: LockState.allCases, ProtectionClass.allCases)
+    func theResultHasTheClassOfTheOriginal(_ state: LockState, _ present: ProtectionClass) throws {
+        let fixture = try FilesFixture()
+        try fixture.protect("a", present)
+        try fixture.protection.files.setPermissions(0o640, fixture.file("a"))
+        try fixture.write("b", Self.new)
+        let before = fixture.bytes("a")
+        try fixture.run(state) {
+            let found = failure { try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) }
+            guard FileManagerContentsTests.canOpen(present, state) else {
+                #expect(found == .lockedWriting)
+                #expect(fixture.bytes("a") == before)
+                #expect(fixture.bytes("b") == Self.new)
+                return
+            }
+            #expect(found == nil)
+            #expect(manager.contents(atPath: fixture.path("a")) == Self.new)
+            let attributes = try manager.attributesOfItem(atPath: fixture.path("a"))
+            #expect(attributes[.protectionKey] as? FileProtectionType == present.fileProtectionType)
+            #expect(attributes[.posixPermissions] as? Int == 0o640)
+            #expect(try fixture.names() == ["a"])
+        }
+    }
+
+    @Test func theStrongerClassOfTheTwoStays() throws {
+        for (old, new) in [(ProtectionClass.none, ProtectionClass.complete), (.complete, .none)] {
+            let fixture = try FilesFixture()
+            try fixture.protect("a", old)
+            try fixture.protect("b", new, Self.new)
+            try fixture.run { _ = try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) }
+            #expect(try fixture.protectionClass("a") == .complete)
+            #expect(try fixture.content("a") == Self.new)
+        }
+    }
+
+    @Test func aLockedNewItemReplacesNothing() throws {
+        let fixture = try FilesFixture()
+        try fixture.protect("a", ProtectionClass.none)
+        try fixture.protect("b", .complete, Self.new)
+        let before = (fixture.bytes("a"), fixture.bytes("b"))
+        try fixture.run(.locked) {
+            #expect(
+                failure { try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) } == .lockedReading)
+        }
+        #expect(fixture.bytes("a") == before.0)
+        #expect(fixture.bytes("b") == before.1)
+        #expect(try fixture.names() == ["a", "b"])
+    }
+
+    @Test func aPlainOriginalInADirectoryWithAClassIsReplacedByAFileOfTheClass() throws {
+        let fixture = try FilesFixture()
+        try fixture.makeDirectory("d", .complete)
+        try fixture.write("d/a", Data("old".utf8))
+        try fixture.write("b")
+        try fixture.run { _ = try manager.replaceItemAt(fixture.url("d/a"), withItemAt: fixture.url("b")) }
+        #expect(try fixture.protectionClass("d/a") == .complete)
+        #expect(try fixture.holdsNothingPlain())
+    }
+
+    @Test func plainFilesAreReplacedWithoutKeys() throws {
+        let fixture = try FilesFixture()
+        try fixture.write("a", Data("old".utf8))
+        try fixture.write("b", Self.new)
+        let result = try manager.replaceItem(
+            at: fixture.url("a"), withItemAt: fixture.url("b"), backupItemName: "kept",
+            options: .withoutDeletingBackupItem)
+        #expect(result == fixture.url("a"))
+        #expect(fixture.bytes("a") == Self.new)
+        #expect(fixture.bytes("kept") == Data("old".utf8))
+        #expect(try fixture.names() == ["a", "kept"])
+    }
+
+    @Test func aBackupIsProtectedAndGoesAgain() throws {
+        for isKept in [true, false] {
+            let fixture = try FilesFixture()
+            try fixture.protect("a", .complete)
+            try fixture.write("b", Self.new)
+            try fixture.run {
+                _ = try manager.replaceItemAt(
+                    fixture.url("a"), withItemAt: fixture.url("b"), backupItemName: "kept",
+                    options: isKept ? .withoutDeletingBackupItem : [])
+            }
+            #expect(try fixture.names() == (isKept ? ["a", "kept"] : ["a"]))
+            #expect(try fixture.holdsNothingPlain())
+            if isKept { #expect(try fixture.content("kept") == FilesFixture.content) }
+        }
+    }
+
+    @Test func theNewItemsPermissionsAreTakenWhenAskedFor() throws {
+        let fixture = try FilesFixture()
+        try fixture.protect("a", .complete)
+        try fixture.directory.write(Array(Self.new), to: "files/b", permissions: 0o604)
+        try fixture.run {
+            _ = try manager.replaceItemAt(
+                fixture.url("a"), withItemAt: fixture.url("b"), options: .usingNewMetadataOnly)
+        }
+        #expect(try manager.attributesOfItem(atPath: fixture.path("a"))[.posixPermissions] as? Int == 0o604)
+    }
+
+    @Test func aDirectoryTakesTheClassAlong() throws {
+        let fixture = try FilesFixture()
+        try fixture.makeDirectory("a", .complete)
+        try fixture.protect("a/old", .complete)
+        try fixture.makeDirectory("b")
+        try fixture.write("b/new", Self.new)
+        try fixture.run { _ = try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) }
+        #expect(try fixture.names() == ["a"])
+        #expect(try fixture.names("a") == ["new"])
+        #expect(try fixture.protectionClass("a") == .complete)
+    }
+
+    @Test func whatIsMissingIsFoundationsError() throws {
+        let fixture = try FilesFixture()
+        try fixture.write("a")
+        for (old, new) in [("a", "none"), ("none", "a")] {
+            #expect(
+                failure { try manager.replaceItemAt(fixture.url(old), withItemAt: fixture.url(new)) }
+                    == Failure(code: 260, beneath: 2))
+        }
+        #expect(fixture.bytes("a") == FilesFixture.content)
+    }
+}
