@@ -61,6 +61,7 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
     /// Up to `count` bytes from the position on; nil at the end.
     func content(upTo count: Int) throws -> Data? {
         guard count != 0 else { return nil }
+        try requireOpen(.reading)
         return try reading { () throws(ProtectionError) in
             try require(.reading)
             return try position.withLock { (position) throws(ProtectionError) in
@@ -95,6 +96,7 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
 
     /// Writes at the position and moves it behind what was written.
     func writeContent(_ data: some DataProtocol) throws {
+        try requireOpen(.writing)
         try writing { () throws(ProtectionError) in
             try require(.writing)
             try position.withLock { (position) throws(ProtectionError) in
@@ -164,8 +166,9 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
 
     /// Makes the content so many bytes long and moves to its end, as Foundation's call does.
     func cut(at offset: UInt64) throws {
+        try requireOpen(.writing)
         try writing { () throws(ProtectionError) in
-            try require(.writing)
+            try require(.writing, else: ErrorNumber.invalidArgument)
             try position.withLock { (position) throws(ProtectionError) in
                 try file.truncate(to: offset)
                 position = offset
@@ -175,8 +178,12 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
 
     /// Makes what was written durable, in every lock state.
     func makeDurable() throws {
-        try requireOpen(.writing)
-        try writing { () throws(ProtectionError) in try file.synchronize() }
+        try writing { () throws(ProtectionError) in
+            guard fileDescriptor >= 0 else {
+                throw ProtectionError(.system(ErrorNumber.badDescriptor), "the handle is closed")
+            }
+            try file.synchronize()
+        }
     }
 
     /// Makes what was written durable and closes the handle, in every lock state. Closing twice is no error.
@@ -189,12 +196,16 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
 
     // MARK: Errors
 
-    private func require(_ wanted: Access) throws(ProtectionError) {
+    /// The numbers are those that the system has for such calls on such handles.
+    private func require(
+        _ wanted: Access, else number: Int32 = ErrorNumber.badDescriptor
+    ) throws(ProtectionError) {
         guard access.contains(wanted) else {
-            throw ProtectionError(.system(ErrorNumber.badDescriptor), "the handle was not opened for this")
+            throw ProtectionError(.system(number), "the handle was not opened for this")
         }
     }
 
+    /// A closed handle has no number beneath its error, as Foundation has it.
     private func requireOpen(_ direction: Access) throws {
         guard fileDescriptor < 0 else { return }
         throw CocoaError(direction == .reading ? .fileReadUnknown : .fileWriteUnknown)
