@@ -15,10 +15,12 @@ extension FileHandle {
     /// Opens a file for reading, as Foundation's call does; of a protected file the content, by the rules of its class
     /// (``ProtectedFileHandle``). Throws `CocoaError`: 257 with `EPERM` beneath when it is locked.
     public convenience init(forReadingFrom url: URL) throws {
-        if let made = try HandleOpening(url, .reading).protected() as? Self {
+        let opening = HandleOpening(url, .reading)
+        if let made = try opening.protected() as? Self {
             self.init(made: made)
         } else {
             try self.init(plainForReadingFrom: url)
+            try opening.requirePlain(self)
         }
     }
 
@@ -48,11 +50,13 @@ extension FileHandle {
 
     /// The same as ``init(forReadingFrom:)`` by path; nil when the file cannot be opened, and so when it is locked.
     public convenience init?(forReadingAtPath path: String) {
-        guard let made = try? HandleOpening(path, .reading).outcome() else { return nil }
+        let opening = HandleOpening(path, .reading)
+        guard let made = try? opening.outcome() else { return nil }
         if let made = made.handle as? Self {
             self.init(made: made)
         } else {
             self.init(plainForReadingAtPath: path)
+            guard (try? opening.requirePlain(self)) != nil else { return nil }
         }
     }
 
@@ -109,7 +113,7 @@ private struct HandleOpening {
             guard item.isProtected else { return nil }
             return try ProtectedFileHandle.open(item, access, path: path)
         } catch {
-            throw CocoaError(error, access.contains(.writing) ? .writing : .reading, path: path)
+            throw CocoaError(error, direction, path: path)
         }
     }
 
@@ -124,6 +128,8 @@ private struct HandleOpening {
         guard let item, item.hasBecomeProtected else { return }
         try PlainFoundation.close(handle)
         let error = ProtectionError(.busy, "the file was protected while it was opened", path: item.path)
-        throw CocoaError(error, .writing, path: path)
+        throw CocoaError(error, direction, path: path)
     }
+
+    private var direction: CocoaError.Direction { access.contains(.writing) ? .writing : .reading }
 }

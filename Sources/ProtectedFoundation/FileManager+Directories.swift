@@ -104,7 +104,16 @@ struct MissingDirectories {
                 self.missing = missing
                 return
             case .failure(let error):
-                guard error.code == .system(ErrorNumber.noEntry), here != here.parent else { return nil }
+                switch error.code {
+                case .system(ErrorNumber.noEntry) where here != here.parent: break
+                case .system(ErrorNumber.noEntry), .system(ErrorNumber.notDirectory), .system(ErrorNumber.nameTooLong):
+                    return nil
+                default:
+                    // What cannot be looked at may have a class.
+                    given = .failure(error)
+                    self.missing = missing
+                    return
+                }
                 missing.insert(here, at: 0)
                 here = here.parent
             }

@@ -130,6 +130,22 @@ import Testing
         #expect(try fixture.names("t/u") == ["a"])
     }
 
+    @Test(arguments: LockState.allCases) func aHardLinkIsTheSameProtectedFile(_ state: LockState) throws {
+        let fixture = try FilesFixture()
+        try fixture.protect("a", .complete)
+        let before = fixture.bytes("a")
+        try fixture.run(state) { try manager.linkItem(atPath: fixture.path("a"), toPath: fixture.path("b")) }
+        #expect(fixture.bytes("b") == before)
+        #expect(try fixture.protectionClass("b") == .complete)
+        if state == .locked { try fixture.unlock() }
+        fixture.run {
+            #expect(manager.contents(atPath: fixture.path("b")) == FilesFixture.content)
+            // Replacing one name would part the two.
+            #expect(!manager.createFile(atPath: fixture.path("b"), contents: Data()))
+        }
+        #expect(fixture.bytes("a") == before)
+    }
+
     @Test func movingChangesNothingInEveryState() throws {
         for state in LockState.allCases {
             let fixture = try FilesFixture()

@@ -1,4 +1,5 @@
 import FileProtection
+import Synchronization
 import TestSupport
 import Testing
 
@@ -128,5 +129,31 @@ import Testing
                     == Failure(code: 260, beneath: 2))
         }
         #expect(fixture.bytes("a") == FilesFixture.content)
+    }
+
+    @Test func whicheverCallFailsTheOriginalIsWholeInItsClass() throws {
+        let armed = Mutex(false)
+        let runs = try failingEveryCall(matching: { _ in armed.withLock { $0 } }) {
+            try FilesFixture()
+        } _: { fixture, system in
+            try fixture.protect("a", .complete)
+            try fixture.write("b", Self.new)
+            let protection = try fixture.opened(system)
+            armed.withLock { $0 = true }
+            defer { armed.withLock { $0 = false } }
+            try Keys.$given.withValue(protection) {
+                _ = try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b"))
+            }
+        } check: { fixture, caused, thrown in
+            let content = try fixture.content("a")
+            #expect(content == Self.new || (thrown != nil && content == FilesFixture.content), "\(caused)")
+            #expect(try fixture.protectionClass("a") == .complete, "\(caused)")
+            if thrown == nil {
+                #expect(try fixture.names() == ["a"], "\(caused)")
+            } else {
+                #expect(fixture.bytes("b") == Self.new, "\(caused)")
+            }
+        }
+        #expect(runs > 40)
     }
 }

@@ -87,13 +87,13 @@ final class FilesDelegate: FileManagerDelegate, @unchecked Sendable {
     }
 
     func fileManager(_ fileManager: FileManager, shouldRemoveItemAtPath path: String) -> Bool { allows }
-    func fileManager(_ fileManager: FileManager, shouldRemoveItemAt URL: URL) -> Bool { allows }
+    func fileManager(_ fileManager: FileManager, shouldRemoveItemAt url: URL) -> Bool { allows }
 
     func fileManager(
         _ fileManager: FileManager, shouldProceedAfterError error: any Error, removingItemAtPath path: String
     ) -> Bool { proceeds }
 
     func fileManager(
-        _ fileManager: FileManager, shouldProceedAfterError error: any Error, removingItemAt URL: URL
+        _ fileManager: FileManager, shouldProceedAfterError error: any Error, removingItemAt url: URL
     ) -> Bool { proceeds }
 }
