@@ -125,7 +125,9 @@ private enum Older: OlderCalls {
             WholeFileCall("NSArray(contentsOfFile:)") { NSArray(contentsOfFile: $0.path)?.description },
             WholeFileCall("NSMutableArray(contentsOf:)") { NSMutableArray(contentsOf: $0)?.description },
             WholeFileCall("NSDictionary(contentsOf:)") { NSDictionary(contentsOf: $0)?.description.sortedLines },
-            WholeFileCall("NSDictionary(contentsOfFile:)") { NSDictionary(contentsOfFile: $0.path)?.description.sortedLines },
+            WholeFileCall("NSDictionary(contentsOfFile:)") {
+                NSDictionary(contentsOfFile: $0.path)?.description.sortedLines
+            },
             WholeFileCall("NSKeyedUnarchiver.unarchiveObject(withFile:)", demands: "an archive") {
                 NSKeyedUnarchiver.unarchiveObject(withFile: $0.path).map { "\($0)" }
             },
