@@ -77,6 +77,53 @@ import Testing
         #expect(try fixture.stored("other") == bytes)
     }
 
+    @Test func aFileWithoutAGoodHeaderIsNotReplaced() throws {
+        let fixture = try DataFixture()
+        try fixture.unlock()
+        try fixture.protection.write(Array("old content, old content".utf8), to: fixture.path("it"), class: .complete)
+        var bytes = try fixture.stored("it")
+        for slot in [0, 512] { bytes[slot + 30] ^= 1 }
+        try fixture.replace("it", with: bytes)
+        fixture.run {
+            for call in WholeFileCall.ofOurs where call.effect == .writes {
+                #expect((try? call.run(fixture.url("it"))) == nil, "\(call)")
+            }
+            #expect(failure { try Data(contentsOf: fixture.url("it")) } == .cocoa(259, beneath: EBADMSG))
+        }
+        #expect(try fixture.stored("it") == bytes)
+    }
+
+    @Test(arguments: [ProtectionError.Code.noKeybag, .agentNotReachable])
+    func withoutKeysNothingIsWrittenWhereAClassIsAskedForOrInherited(_ code: ProtectionError.Code) throws {
+        let fixture = try DataFixture()
+        try fixture.unlock()
+        try FileManager.default.createDirectory(at: fixture.url("inner"), withIntermediateDirectories: false)
+        try fixture.protection.setProtectionClass(.completeUnlessOpen, of: fixture.path("inner"))
+        try fixture.protection.write(Array("old".utf8), to: fixture.path("old"), class: ProtectionClass.none)
+        let before = try fixture.stored("old")
+        try fixture.runWithoutKeys(code) {
+            let options: [Data.WritingOptions] = [
+                .noFileProtection, .completeFileProtection, .completeFileProtectionUnlessOpen,
+                .completeFileProtectionUntilFirstUserAuthentication,
+            ]
+            for option in options {
+                #expect(failure { try WholeFileCall.sample.write(to: fixture.url("it"), options: option) }?.code == 512)
+            }
+            for call in WholeFileCall.ofOurs where call.effect == .writes {
+                #expect((try? call.run(fixture.url("inner/it"))) == nil, "\(call)")
+                #expect((try? call.run(fixture.url("old"))) == nil, "\(call)")
+            }
+            #expect(failure { try Data(contentsOf: fixture.url("old")) }?.code == 256)
+            #expect(!UIApplication.shared.isProtectedDataAvailable)
+            // A plain file needs none.
+            try WholeFileCall.sample.write(to: fixture.url("plain"))
+            #expect(try Data(contentsOf: fixture.url("plain")) == WholeFileCall.sample)
+        }
+        #expect(try fixture.names == ["inner", "old", "plain"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.url("inner").path) == [])
+        #expect(try fixture.stored("old") == before)
+    }
+
     @Test func aRecordThatCannotBeReadOnADirectoryLetsNothingIn() throws {
         let fixture = try DataFixture()
         try fixture.unlock()

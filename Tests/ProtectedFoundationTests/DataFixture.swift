@@ -42,7 +42,12 @@ struct DataFixture {
 
     /// Runs `body` with the keys of this fixture in place of what is configured.
     func run<Result>(_ other: FileProtection? = nil, _ body: () throws -> Result) rethrows -> Result {
-        try Keys.$given.withValue(other ?? protection, operation: body)
+        try Keys.$given.withValue(.success(other ?? protection), operation: body)
+    }
+
+    /// Runs `body` where class keys cannot be had.
+    func runWithoutKeys<Result>(_ error: ProtectionError.Code, _ body: () throws -> Result) rethrows -> Result {
+        try Keys.$given.withValue(.failure(ProtectionError(error, "there are no keys")), operation: body)
     }
 
     func path(_ name: FilePath) -> FilePath { directory.appending("files").appending(name) }
