@@ -114,7 +114,7 @@ struct Outcome: Equatable, CustomStringConvertible {
         let url = directory.appendingPathComponent(scene.name)
         var lines: [String] = []
         do {
-            lines.append(try call.run(url).map { "gave \($0.count) \($0.prefix(2000))" } ?? "gave nothing")
+            lines.append(try call.run(url).map { "gave \($0.utf8.count) \($0.prefix(2000))" } ?? "gave nothing")
         } catch {
             let outer = error as NSError
             let beneath = outer.userInfo[NSUnderlyingErrorKey]
@@ -138,12 +138,12 @@ struct Outcome: Equatable, CustomStringConvertible {
             let content =
                 switch type {
                 case .typeSymbolicLink?: try FileManager.default.destinationOfSymbolicLink(atPath: path)
-                case .typeRegular?: (FileManager.default.contents(atPath: path) ?? Data()).hexadecimal
+                case .typeRegular?: (FileManager.default.contents(atPath: path) ?? Data()).encoded
                 default: ""
                 }
             return
                 "\(name) \(type?.rawValue ?? "") \(attributes[.posixPermissions] ?? "") \(attributes[.referenceCount] ?? "") "
-                + "\(content.count) \(content.prefix(showsContent ? 400 : 0))"
+                + "\(content.utf8.count) \(content.prefix(showsContent ? 400 : 0))"
         }
     }
 }

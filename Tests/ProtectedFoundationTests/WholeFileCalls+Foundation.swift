@@ -5,12 +5,12 @@ extension WholeFileCall {
     static let ofFoundation: [WholeFileCall] = reading + writing + (Older.self as any OlderCalls.Type).calls
 
     private static let reading: [WholeFileCall] = [
-        WholeFileCall("Data(contentsOf:)") { try Data(contentsOf: $0).hexadecimal },
+        WholeFileCall("Data(contentsOf:)") { try Data(contentsOf: $0).encoded },
         WholeFileCall("Data(contentsOf:options: mappedIfSafe)") {
-            try Data(contentsOf: $0, options: .mappedIfSafe).hexadecimal
+            try Data(contentsOf: $0, options: .mappedIfSafe).encoded
         },
         WholeFileCall("Data(contentsOf:options: alwaysMapped)") {
-            try Data(contentsOf: $0, options: [.alwaysMapped, .uncached]).hexadecimal
+            try Data(contentsOf: $0, options: [.alwaysMapped, .uncached]).encoded
         },
         WholeFileCall("String(contentsOf:encoding:)") { try String(contentsOf: $0, encoding: .utf8) },
         WholeFileCall("String(contentsOf:encoding: utf16)") { try String(contentsOf: $0, encoding: .utf16) },
@@ -26,11 +26,11 @@ extension WholeFileCall {
             var encoding = String.Encoding.ascii
             return try String(contentsOfFile: $0.path, usedEncoding: &encoding) + " \(encoding.rawValue)"
         },
-        WholeFileCall("NSData(contentsOf:)") { NSData(contentsOf: $0).map { ($0 as Data).hexadecimal } },
-        WholeFileCall("NSData(contentsOfFile:)") { NSData(contentsOfFile: $0.path).map { ($0 as Data).hexadecimal } },
-        WholeFileCall("NSData(contentsOf:options:)") { (try NSData(contentsOf: $0, options: []) as Data).hexadecimal },
+        WholeFileCall("NSData(contentsOf:)") { NSData(contentsOf: $0).map { ($0 as Data).encoded } },
+        WholeFileCall("NSData(contentsOfFile:)") { NSData(contentsOfFile: $0.path).map { ($0 as Data).encoded } },
+        WholeFileCall("NSData(contentsOf:options:)") { (try NSData(contentsOf: $0, options: []) as Data).encoded },
         WholeFileCall("NSData(contentsOfFile:options:)") {
-            (try NSData(contentsOfFile: $0.path, options: .mappedIfSafe) as Data).hexadecimal
+            (try NSData(contentsOfFile: $0.path, options: .mappedIfSafe) as Data).encoded
         },
         WholeFileCall("NSString(contentsOf:encoding:)") {
             try NSString(contentsOf: $0, encoding: String.Encoding.utf8.rawValue) as String

@@ -189,7 +189,7 @@ import Testing
         let fixture = try DataFixture()
         try fixture.unlock()
         try fixture.protection.write(Array("old".utf8), to: fixture.path("it"), class: .completeUnlessOpen)
-        fixture.run { #expect(InputStream(url: fixture.url("it"))?.everything == Data("old".utf8).hexadecimal) }
+        fixture.run { #expect(InputStream(url: fixture.url("it"))?.everything == Data("old".utf8).encoded) }
         try fixture.protection.setProtectionClass(.complete, of: fixture.path("it"))
         fixture.run { #expect(InputStream(url: fixture.url("it")) == nil) }
     }
