@@ -29,11 +29,10 @@ struct WholeFile {
 
     /// Reads with `plain`, which is Foundation's call, or reads what is protected and hands it to `make`.
     func read<Result>(_ plain: () throws -> Result, _ make: (Data) throws -> Result) throws -> Result {
-        guard let item else { return try plain() }
-        if item.isProtected { return try make(try contents(item)) }
+        if let data = try contents() { return try make(data) }
         let result = Swift.Result { try plain() }
         // Somebody may have protected it since: then these were the bytes of a container.
-        if item.hasBecomeProtected { return try make(try contents(item)) }
+        if let item, item.hasBecomeProtected, let data = try contents(item) { return try make(data) }
         return try result.get()
     }
 
@@ -50,10 +49,14 @@ struct WholeFile {
         throw CocoaError(error, .reading, path: text, url: url)
     }
 
-    private func contents(_ item: Item) throws -> Data {
+    /// Nil when somebody has made it plain since.
+    private func contents(_ item: Item) throws -> Data? {
         do throws(ProtectionError) {
             return try Self.contents(of: item.path, try Keys.protection.files)
-        } catch { throw CocoaError(error, .reading, path: text, url: url) }
+        } catch {
+            if error.code == .notProtected { return nil }
+            throw CocoaError(error, .reading, path: text, url: url)
+        }
     }
 
     private static func contents(
@@ -69,7 +72,7 @@ struct WholeFile {
     /// The content for a stream, which cannot be locked any more; nil when it must not have it.
     func streamContents() -> Data? {
         guard let item, let claimed = item.inspection?.protectionClass, claimed != .complete else { return nil }
-        guard let data = try? contents(item) else { return nil }
+        guard let data = (try? contents(item)) ?? nil else { return nil }
         // What it claimed is no proof, and it may have been raised since.
         guard let file = try? Keys.protection.open(item.path, for: .reading) else { return nil }
         return (try? file.protectionClass) ?? .complete == .complete ? nil : data
@@ -137,13 +140,59 @@ struct WholeFile {
         _ data: Data, to path: FilePath, _ protectionClass: ProtectionClass?, replacing: Bool,
         _ files: ProtectedFileSystem
     ) throws(ProtectionError) {
-        let result: Result<Void, ProtectionError> = data.withUnsafeBytes { bytes in
-            let source = BorrowedContent(bytes)
+        let result: Result<Void, ProtectionError> = WriteTurns.inTurn(path) {
+            data.withUnsafeBytes { bytes in
+                let source = BorrowedContent(bytes)
+                return Result { () throws(ProtectionError) in
+                    try write(source, to: path, protectionClass, replacing: replacing, files)
+                }
+            }
+        }
+        try result.get()
+    }
+
+    /// As with Foundation the last writer wins: one that another came before begins again, and looks again whether what is
+    /// there now may be replaced.
+    private static func write(
+        _ source: BorrowedContent, to path: FilePath, _ protectionClass: ProtectionClass?, replacing: Bool,
+        _ files: ProtectedFileSystem
+    ) throws(ProtectionError) {
+        func attempt() -> Result<Void, ProtectionError> {
+            source.rewind()
             return Result { () throws(ProtectionError) in
                 try files.write(to: path, class: protectionClass, replacing: replacing) { source.next(into: $0) }
             }
         }
+        func isLost(_ result: Result<Void, ProtectionError>) -> Bool {
+            guard replacing, case .failure(let error) = result else { return false }
+            return error.code == .busy || error.code == .alreadyExists
+        }
+        var result = attempt()
+        if isLost(result) {
+            // One at a time, so that writers who name the file otherwise, and so had another turn, run out.
+            WriteTurns.again {
+                for _ in 0..<20 where isLost(result) { result = attempt() }
+            }
+        }
         try result.get()
+    }
+}
+
+/// Writes of this process to one path come one after the other. Thread-safe.
+private enum WriteTurns {
+    private final class Turn: Sendable {
+        let lock = Mutex(())
+    }
+
+    /// Paths share them, by chance: enough that this seldom matters.
+    private static let turns = (0..<64).map { _ in Turn() }
+
+    private static let second = Turn()
+
+    static func again(_ body: () -> Void) { second.lock.withLock { _ in body() } }
+
+    static func inTurn<Result>(_ path: FilePath, _ body: () -> sending Result) -> sending Result {
+        turns[Int(UInt(bitPattern: path.hashValue) % UInt(turns.count))].lock.withLock { _ in body() }
     }
 }
 
@@ -154,6 +203,8 @@ private final class BorrowedContent: @unchecked Sendable {
     private let position = Mutex(0)
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    func rewind() { position.withLock { $0 = 0 } }
 
     func next(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         position.withLock { position in

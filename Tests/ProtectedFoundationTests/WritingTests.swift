@@ -1,4 +1,5 @@
 import FileProtection
+import Synchronization
 import TestSupport
 import Testing
 
@@ -192,5 +193,50 @@ import Testing
         fixture.run { #expect(InputStream(url: fixture.url("it"))?.everything == Data("old".utf8).encoded) }
         try fixture.protection.setProtectionClass(.complete, of: fixture.path("it"))
         fixture.run { #expect(InputStream(url: fixture.url("it")) == nil) }
+    }
+
+    @Test func aFileThatIsMadePlainWhileItIsReadIsReadAsOne() throws {
+        let fixture = try DataFixture()
+        try fixture.unlock()
+        try fixture.protection.write(Array("old".utf8), to: fixture.path("it"), class: .complete)
+        let file = WholeFile(fixture.url("it"))
+        try FileManager.default.removeItem(at: fixture.url("it"))
+        try fixture.store(Array("new".utf8), "it")
+        let data = try fixture.run {
+            try file.read {
+                Data(try fixture.stored("it"))
+            } _: {
+                $0
+            }
+        }
+        #expect(data == Data("new".utf8))
+    }
+
+    /// As with Foundation, the last one wins and nobody is told of the others.
+    @Test(arguments: [true, false]) func writersOfOneFileDoNotFailForEachOther(_ areInOneProcess: Bool) throws {
+        let fixture = try DataFixture()
+        try fixture.unlock()
+        let problems = Mutex<[Failure]>([])
+        let contents = (0..<4).map { Data(repeating: UInt8($0), count: 5000) }
+        let done = DispatchSemaphore(value: 0)
+        for content in contents {
+            // Another owner of the keys is to the files what another process is; but turns are taken by path.
+            let name = areInOneProcess ? "it" : String(repeating: "./", count: Int(content[0])) + "it"
+            let url = URL(fileURLWithPath: fixture.path(".").description, isDirectory: true)
+            let path = url.path + "/" + name
+            Thread.detachNewThread {
+                for _ in 0..<25 {
+                    let problem = fixture.run {
+                        failure { try NSData(data: content).write(toFile: path, options: .completeFileProtection) }
+                    }
+                    if let problem { problems.withLock { $0.append(problem) } }
+                }
+                done.signal()
+            }
+        }
+        for _ in contents { done.wait() }
+        #expect(problems.withLock { $0 } == [])
+        #expect(try fixture.names == ["it"])
+        #expect(contents.contains(try fixture.run { try Data(contentsOf: fixture.url("it")) }))
     }
 }
