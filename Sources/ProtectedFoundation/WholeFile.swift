@@ -165,7 +165,8 @@ struct WholeFile {
         }
         func isLost(_ result: Result<Void, ProtectionError>) -> Bool {
             guard replacing, case .failure(let error) = result else { return false }
-            return error.code == .busy || error.code == .alreadyExists
+            // A file that was replaced between being opened and looked at has no name, and so not one name.
+            return error.code == .busy || error.code == .alreadyExists || error.reason == .hardLinks
         }
         var result = attempt()
         if isLost(result) {
