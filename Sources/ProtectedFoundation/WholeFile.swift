@@ -7,22 +7,31 @@ import Synchronization
 struct WholeFile {
     /// Nil for what has no path: then Foundation says what is wrong with it.
     private let item: Item?
-    /// For errors.
-    private let text: String
-    private let url: URL?
+    /// For errors, where a path takes longer to make than a small file to read.
+    private let place: Place
+
+    private enum Place {
+        case url(URL)
+        case path(String)
+    }
 
     /// Names a file by a URL. `anyScheme` is for calls of Foundation that take the path of every URL.
     init(_ url: URL, anyScheme: Bool = false) {
         item = anyScheme ? Item(pathOf: url) : Item(url)
-        text = url.path
-        self.url = url
+        place = .url(url)
     }
 
     /// Names a file by a path.
     init(path: String) {
         item = Item(path)
-        text = path
-        url = nil
+        place = .path(path)
+    }
+
+    private func cocoaError(_ error: ProtectionError, _ direction: CocoaError.Direction) -> CocoaError {
+        switch place {
+        case .url(let url): CocoaError(error, direction, path: url.path, url: url)
+        case .path(let path): CocoaError(error, direction, path: path)
+        }
     }
 
     // MARK: Reading
@@ -46,7 +55,7 @@ struct WholeFile {
     func requirePlain() throws {
         guard let item, item.hasBecomeProtected else { return }
         let error = ProtectionError(.busy, "the file was protected while it was read", path: item.path)
-        throw CocoaError(error, .reading, path: text, url: url)
+        throw cocoaError(error, .reading)
     }
 
     /// Nil when somebody has made it plain since.
@@ -55,7 +64,7 @@ struct WholeFile {
             return try Self.contents(of: item.path, try Keys.protection.files)
         } catch {
             if error.code == .notProtected { return nil }
-            throw CocoaError(error, .reading, path: text, url: url)
+            throw cocoaError(error, .reading)
         }
     }
 
@@ -95,7 +104,7 @@ struct WholeFile {
         do throws(ProtectionError) {
             if try write(data, to: item, options) { return }
         } catch {
-            throw CocoaError(error, .writing, path: text, url: url)
+            throw cocoaError(error, .writing)
         }
         try plain()
     }
