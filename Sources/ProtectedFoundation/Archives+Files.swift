@@ -30,14 +30,13 @@ extension NSKeyedUnarchiver {
 
 extension CharacterSet {
     /// Reads the bitmap of a set. Nil when the file cannot be read, also when it is locked.
-    public init?(contentsOfFile file: __shared String) {
-        let path = copy file
-        let place = WholeFile(URL(fileURLWithPath: path))
+    public init?(contentsOfFile file: String) {
+        let place = WholeFile(URL(fileURLWithPath: file))
         if place.isProtected {
             guard let data = try? place.contents() else { return nil }
             self.init(bitmapRepresentation: data)
         } else {
-            guard let set = PlainFoundation.characters(ofFile: path) else { return nil }
+            guard let set = PlainFoundation.characters(ofFile: file) else { return nil }
             self = set
         }
     }

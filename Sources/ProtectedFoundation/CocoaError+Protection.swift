@@ -46,7 +46,8 @@ extension CocoaError {
         }
         var information: [String: Any] = [
             NSFilePathErrorKey: path, NSURLErrorKey: url ?? URL(fileURLWithPath: path),
-            NSUnderlyingErrorKey: Self.underlying(number), Self.protectionErrorKey: error,
+            NSUnderlyingErrorKey: isFoundations ? Self.posix(number) : Self.posixObject(number),
+            Self.protectionErrorKey: error,
         ]
         if !isFoundations { information[NSLocalizedFailureReasonErrorKey] = error.description }
         if let suggestion = Self.suggestion(for: error) {
@@ -55,10 +56,15 @@ extension CocoaError {
         self.init(code, userInfo: information)
     }
 
-    /// A `POSIXError` as Foundation has it beneath, where there is one of that number.
-    private static func underlying(_ number: Int32) -> any Error {
+    /// As Foundation on Linux has it beneath: a value that is no `NSError`, and does not become one by a cast.
+    private static func posix(_ number: Int32) -> any Error {
         if let code = POSIXErrorCode(rawValue: number) { return POSIXError(code) }
-        return NSError(domain: NSPOSIXErrorDomain, code: Int(number))
+        return posixObject(number)
+    }
+
+    /// As on Apple's systems, where programs look for an `NSError` there.
+    private static func posixObject(_ number: Int32) -> any Error {
+        NSError(domain: NSPOSIXErrorDomain, code: Int(number))
     }
 
     /// Foundation's code of an `errno`.
@@ -90,7 +96,7 @@ extension CocoaError {
             "Run 'candado repair' on the file; if that does not help, take it from a backup together with its attributes."
         case .notProtected:
             "The file is plain: read it with Foundation's own call, or protect it with 'candado protect'."
-        case .foreignKeybag: "Bring the keybag that the file was protected with here, with 'candado recover'."
+        case .foreignKeybag: "Use the home that it was protected with, or bring its keys here with 'candado recover'."
         case .needsNewerVersion: "Install a newer version of Candado."
         case .unsupported: unsupported(error.reason)
         case .noKeybag: "Make one with 'candado init', or name another home with FileProtection.configure."

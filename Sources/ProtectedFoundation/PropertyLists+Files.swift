@@ -8,7 +8,9 @@ extension NSArray {
         let list = try PropertyListSerialization.propertyList(
             from: try Data(contentsOf: url), options: [], format: nil)
         guard let array = list as? [Any] else {
-            throw CocoaError(.propertyListReadCorrupt, userInfo: [NSURLErrorKey: url])
+            throw NSError(
+                domain: NSCocoaErrorDomain, code: CocoaError.propertyListReadCorrupt.rawValue,
+                userInfo: [NSURLErrorKey: url])
         }
         self.init(array: array)
     }

@@ -5,7 +5,7 @@ import Synchronization
 /// Turns lock events into the notifications that UIKit has for them, as long as the process lives.
 final class ProtectedDataNotices: Sendable {
     static let shared = ProtectedDataNotices(center: .default, retry: .seconds(3)) {
-        () throws(ProtectionError) in try FileProtection.shared
+        Result { () throws(ProtectionError) in try FileProtection.shared }
     }
 
     // The values of UIKit's constants.
@@ -22,16 +22,16 @@ final class ProtectedDataNotices: Sendable {
         var isRetrying = false
     }
 
-    private let source: @Sendable () throws(ProtectionError) -> FileProtection
+    private let source: @Sendable () -> Result<FileProtection, ProtectionError>
     private let retry: DispatchTimeInterval
     private let queue = DispatchQueue(label: "candado.protected-data")
     private let state = Mutex(State())
     private let post: @Sendable (NSNotification.Name) -> Void
 
-    /// `source` says whose lock state it is; it is asked again after `retry` when it throws, and when the events end.
+    /// `source` says whose lock state it is; it is asked again after `retry` when it fails, and when the events end.
     init(
         center: NotificationCenter, retry: DispatchTimeInterval,
-        source: @escaping @Sendable () throws(ProtectionError) -> FileProtection
+        source: @escaping @Sendable () -> Result<FileProtection, ProtectionError>
     ) {
         self.source = source
         self.retry = retry
@@ -43,11 +43,13 @@ final class ProtectedDataNotices: Sendable {
     /// Observes from now on; when it does already, looks whether it is still what is configured. Returns at once.
     func begin() { queue.async { self.look() } }
 
+    /// Returns when everything that was asked for before has been done.
+    func settled() async {
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+    }
+
     private func look() {
-        let protection: FileProtection
-        do throws(ProtectionError) {
-            protection = try source()
-        } catch {
+        guard case .success(let protection) = source() else {
             change(to: false)
             return lookLater()
         }

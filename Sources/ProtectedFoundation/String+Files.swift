@@ -8,7 +8,7 @@ extension String {
     /// Throws `CocoaError`: 257 with `EPERM` beneath when the file is locked. Thread-safe, like all of these.
     public init(contentsOf url: __shared URL, encoding enc: Encoding) throws {
         let url = copy url
-        self = try WholeFile(url, anyScheme: true).read({ try PlainFoundation.text(of: url, enc) }) {
+        self = try WholeFile(url).read({ try PlainFoundation.text(of: url, enc) }) {
             try Text.decode($0, enc)
         }
     }
@@ -24,7 +24,7 @@ extension String {
     /// Reads a text in the encoding that its first bytes tell, else UTF-8, as Foundation's call does.
     public init(contentsOf url: __shared URL, usedEncoding: inout Encoding) throws {
         let url = copy url
-        (self, usedEncoding) = try Text.readGuessing(WholeFile(url, anyScheme: true)) { encoding in
+        (self, usedEncoding) = try Text.readGuessing(WholeFile(url)) { encoding in
             try PlainFoundation.text(of: url, usedEncoding: &encoding)
         }
     }

@@ -39,11 +39,13 @@ public final class UIApplication: Sendable {
 
 extension NSNotification.Name {
     /// The older name of ``UIApplication/protectedDataWillBecomeUnavailableNotification``.
+    // swift-format-ignore: AlwaysUseLowerCamelCase
     public static var UIApplicationProtectedDataWillBecomeUnavailable: NSNotification.Name {
         UIApplication.protectedDataWillBecomeUnavailableNotification
     }
 
     /// The older name of ``UIApplication/protectedDataDidBecomeAvailableNotification``.
+    // swift-format-ignore: AlwaysUseLowerCamelCase
     public static var UIApplicationProtectedDataDidBecomeAvailable: NSNotification.Name {
         UIApplication.protectedDataDidBecomeAvailableNotification
     }

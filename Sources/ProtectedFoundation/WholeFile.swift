@@ -7,33 +7,41 @@ import Synchronization
 struct WholeFile {
     /// Nil for what has no path: then Foundation says what is wrong with it.
     private let item: Item?
-    /// For errors.
-    private let text: String
-    private let url: URL?
+    /// For errors, where a path takes longer to make than a small file to read.
+    private let place: Place
+
+    private enum Place {
+        case url(URL)
+        case path(String)
+    }
 
     /// Names a file by a URL. `anyScheme` is for calls of Foundation that take the path of every URL.
     init(_ url: URL, anyScheme: Bool = false) {
         item = anyScheme ? Item(pathOf: url) : Item(url)
-        text = url.path
-        self.url = url
+        place = .url(url)
     }
 
     /// Names a file by a path.
     init(path: String) {
         item = Item(path)
-        text = path
-        url = nil
+        place = .path(path)
+    }
+
+    private func cocoaError(_ error: ProtectionError, _ direction: CocoaError.Direction) -> CocoaError {
+        switch place {
+        case .url(let url): CocoaError(error, direction, path: url.path, url: url)
+        case .path(let path): CocoaError(error, direction, path: path)
+        }
     }
 
     // MARK: Reading
 
     /// Reads with `plain`, which is Foundation's call, or reads what is protected and hands it to `make`.
     func read<Result>(_ plain: () throws -> Result, _ make: (Data) throws -> Result) throws -> Result {
-        guard let item else { return try plain() }
-        if item.isProtected { return try make(try contents(item)) }
+        if let data = try contents() { return try make(data) }
         let result = Swift.Result { try plain() }
         // Somebody may have protected it since: then these were the bytes of a container.
-        if item.hasBecomeProtected { return try make(try contents(item)) }
+        if let item, item.hasBecomeProtected, let data = try contents(item) { return try make(data) }
         return try result.get()
     }
 
@@ -47,13 +55,17 @@ struct WholeFile {
     func requirePlain() throws {
         guard let item, item.hasBecomeProtected else { return }
         let error = ProtectionError(.busy, "the file was protected while it was read", path: item.path)
-        throw CocoaError(error, .reading, path: text, url: url)
+        throw cocoaError(error, .reading)
     }
 
-    private func contents(_ item: Item) throws -> Data {
+    /// Nil when somebody has made it plain since.
+    private func contents(_ item: Item) throws -> Data? {
         do throws(ProtectionError) {
             return try Self.contents(of: item.path, try Keys.protection.files)
-        } catch { throw CocoaError(error, .reading, path: text, url: url) }
+        } catch {
+            if error.code == .notProtected { return nil }
+            throw cocoaError(error, .reading)
+        }
     }
 
     private static func contents(
@@ -69,7 +81,7 @@ struct WholeFile {
     /// The content for a stream, which cannot be locked any more; nil when it must not have it.
     func streamContents() -> Data? {
         guard let item, let claimed = item.inspection?.protectionClass, claimed != .complete else { return nil }
-        guard let data = try? contents(item) else { return nil }
+        guard let data = (try? contents(item)) ?? nil else { return nil }
         // What it claimed is no proof, and it may have been raised since.
         guard let file = try? Keys.protection.open(item.path, for: .reading) else { return nil }
         return (try? file.protectionClass) ?? .complete == .complete ? nil : data
@@ -92,7 +104,7 @@ struct WholeFile {
         do throws(ProtectionError) {
             if try write(data, to: item, options) { return }
         } catch {
-            throw CocoaError(error, .writing, path: text, url: url)
+            throw cocoaError(error, .writing)
         }
         try plain()
     }
@@ -137,13 +149,60 @@ struct WholeFile {
         _ data: Data, to path: FilePath, _ protectionClass: ProtectionClass?, replacing: Bool,
         _ files: ProtectedFileSystem
     ) throws(ProtectionError) {
-        let result: Result<Void, ProtectionError> = data.withUnsafeBytes { bytes in
-            let source = BorrowedContent(bytes)
+        let result: Result<Void, ProtectionError> = WriteTurns.inTurn(path) {
+            data.withUnsafeBytes { bytes in
+                let source = BorrowedContent(bytes)
+                return Result { () throws(ProtectionError) in
+                    try write(source, to: path, protectionClass, replacing: replacing, files)
+                }
+            }
+        }
+        try result.get()
+    }
+
+    /// As with Foundation the last writer wins: one that another came before begins again, and looks again whether what is
+    /// there now may be replaced.
+    private static func write(
+        _ source: BorrowedContent, to path: FilePath, _ protectionClass: ProtectionClass?, replacing: Bool,
+        _ files: ProtectedFileSystem
+    ) throws(ProtectionError) {
+        func attempt() -> Result<Void, ProtectionError> {
+            source.rewind()
             return Result { () throws(ProtectionError) in
                 try files.write(to: path, class: protectionClass, replacing: replacing) { source.next(into: $0) }
             }
         }
+        func isLost(_ result: Result<Void, ProtectionError>) -> Bool {
+            guard replacing, case .failure(let error) = result else { return false }
+            // A file that was replaced between being opened and looked at has no name, and so not one name.
+            return error.code == .busy || error.code == .alreadyExists || error.reason == .hardLinks
+        }
+        var result = attempt()
+        if isLost(result) {
+            // One at a time, so that writers who name the file otherwise, and so had another turn, run out.
+            WriteTurns.again {
+                for _ in 0..<20 where isLost(result) { result = attempt() }
+            }
+        }
         try result.get()
+    }
+}
+
+/// Writes of this process to one path come one after the other. Thread-safe.
+private enum WriteTurns {
+    private final class Turn: Sendable {
+        let lock = Mutex(())
+    }
+
+    /// Paths share them, by chance: enough that this seldom matters.
+    private static let turns = (0..<64).map { _ in Turn() }
+
+    private static let second = Turn()
+
+    static func again(_ body: () -> Void) { second.lock.withLock { _ in body() } }
+
+    static func inTurn<Result>(_ path: FilePath, _ body: () -> sending Result) -> sending Result {
+        turns[Int(UInt(bitPattern: path.hashValue) % UInt(turns.count))].lock.withLock { _ in body() }
     }
 }
 
@@ -154,6 +213,8 @@ private final class BorrowedContent: @unchecked Sendable {
     private let position = Mutex(0)
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    func rewind() { position.withLock { $0 = 0 } }
 
     func next(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         position.withLock { position in
