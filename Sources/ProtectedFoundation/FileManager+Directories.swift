@@ -125,7 +125,7 @@ struct MissingDirectories {
 enum NewDirectory {
     /// Makes it durably. Throws `alreadyExists` when the name is taken, and leaves nothing behind when it fails.
     static func make(_ path: FilePath, _ record: KeyRecord) throws(ProtectionError) {
-        let system = Keys.given?.files.system ?? LinuxSystemCalls.shared
+        let system = Keys.systemCalls
         try ProtectionError.mapping(at: path) { () throws(SystemError) in
             let parent = try system.openFile(path.parent, [.read, .directory])
             var random: UInt64 = 0

@@ -43,7 +43,7 @@ extension FileManager {
     static func rename(
         _ source: FilePath, _ target: FilePath, replacing: Bool
     ) throws(ProtectionError) -> Bool {
-        let system = Keys.given?.files.system ?? LinuxSystemCalls.shared
+        let system = Keys.systemCalls
         do throws(SystemError) {
             try system.rename(
                 source, in: currentDirectory, to: target, in: currentDirectory,

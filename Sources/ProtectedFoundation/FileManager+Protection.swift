@@ -87,3 +87,8 @@ extension ProtectionError {
         }
     }
 }
+
+extension Keys {
+    /// How files are reached where no key is needed: tests can make these calls fail.
+    static var systemCalls: any SystemCalls { (try? given?.get())?.files.system ?? LinuxSystemCalls.shared }
+}

@@ -88,8 +88,8 @@ import Testing
         let fixture = try FilesFixture()
         try fixture.makeDirectory("d")
         for name in ["none", "d", "none/a"] {
-            let theirs = failure { try FoundationFilesCalls().handle(opening, fixture.url(name)) }
-            let ours = failure { try OurFilesCalls().handle(opening, fixture.url(name)) }
+            let theirs = thrownBy { try FoundationFilesCalls().handle(opening, fixture.url(name)) }
+            let ours = thrownBy { try OurFilesCalls().handle(opening, fixture.url(name)) }
             #expect(ours == theirs)
             let isThere = FoundationFilesCalls().handle(opening, path: fixture.path(name)) != nil
             #expect((OurFilesCalls().handle(opening, path: fixture.path(name)) != nil) == isThere)

@@ -17,8 +17,8 @@ import Testing
         let url = fixture.url("a")
         try fixture.run(state) {
             for opening in HandleOpening.allCases {
-                let found = failure { try calls.handle(opening, url) }
-                let expected: Failure = opening == .reading ? .lockedReading : .lockedWriting
+                let found = thrownBy { try calls.handle(opening, url) }
+                let expected: FilesFailure = opening == .reading ? .lockedReading : .lockedWriting
                 #expect(found == (canOpen ? nil : expected))
                 #expect((calls.handle(opening, path: fixture.path("a")) != nil) == canOpen)
             }
@@ -37,9 +37,9 @@ import Testing
         #expect(try handle.read(upToCount: 10) == FilesFixture.content[..<10])
         try fixture.lock()
         let isRefused = protectionClass == .complete
-        #expect(failure { try handle.read(upToCount: 10) } == (isRefused ? .lockedReading : nil))
-        #expect(failure { try handle.write(contentsOf: Data([1])) } == (isRefused ? .lockedWriting : nil))
-        #expect(failure { try handle.truncate(atOffset: 100) } == (isRefused ? .lockedWriting : nil))
+        #expect(thrownBy { try handle.read(upToCount: 10) } == (isRefused ? .lockedReading : nil))
+        #expect(thrownBy { try handle.write(contentsOf: Data([1])) } == (isRefused ? .lockedWriting : nil))
+        #expect(thrownBy { try handle.truncate(atOffset: 100) } == (isRefused ? .lockedWriting : nil))
         let length = isRefused ? UInt64(FilesFixture.content.count) : 100
         #expect(try handle.seekToEnd() == length, "the length is told in every state")
         #expect(handle.seekToEndOfFile() == length)
@@ -60,7 +60,7 @@ import Testing
         #expect(handle is ProtectedFileHandle)
         let foreign = FoundationFilesCalls()
         for call in [HandleCall.readToEnd, .read(1), .write("plain"), .seek(0), .seekToEnd, .offset, .truncate(0)] {
-            let found = failure { try foreign.perform(call, handle) }
+            let found = thrownBy { try foreign.perform(call, handle) }
             #expect(found?.beneath == 9, "\(call)")
         }
         let system = LinuxSystemCalls.shared
@@ -119,7 +119,7 @@ import Testing
         let failures = Mutex(0)
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             for _ in 0..<50 {
-                if failure({ try handle.write(contentsOf: Data(repeating: UInt8(65 + thread), count: 100)) }) != nil {
+                if thrownBy({ try handle.write(contentsOf: Data(repeating: UInt8(65 + thread), count: 100)) }) != nil {
                     failures.withLock { $0 += 1 }
                 }
             }

@@ -4,8 +4,6 @@ import Testing
 
 @testable import ProtectedFoundation
 
-typealias LockState = FilesFixture.LockState
-
 @Suite struct FileManagerAttributesTests {
     static let classes = ProtectionClass.allCases
     private let manager = FileManager.default
@@ -36,7 +34,7 @@ typealias LockState = FilesFixture.LockState
             try fixture.protect("a", from)
             let before = fixture.bytes("a")
             try fixture.run(state) {
-                let found = failure {
+                let found = thrownBy {
                     try manager.setAttributes(
                         [.protectionKey: wanted.fileProtectionType, .posixPermissions: 0o640],
                         ofItemAtPath: fixture.path("a"))
@@ -73,7 +71,7 @@ typealias LockState = FilesFixture.LockState
         let fixture = try FilesFixture()
         try fixture.write("a")
         try fixture.run(.locked) {
-            let found = failure {
+            let found = thrownBy {
                 try manager.setAttributes(
                     [.protectionKey: FileProtectionType.complete], ofItemAtPath: fixture.path("a"))
             }
@@ -104,13 +102,13 @@ typealias LockState = FilesFixture.LockState
         fixture.run {
             for value in unknown {
                 #expect(
-                    failure { try manager.setAttributes([.protectionKey: value], ofItemAtPath: fixture.path("a")) }?
+                    thrownBy { try manager.setAttributes([.protectionKey: value], ofItemAtPath: fixture.path("a")) }?
                         .code
                         == 256, "\(value)")
                 #expect(
                     !manager.createFile(atPath: fixture.path("b"), contents: nil, attributes: [.protectionKey: value]))
                 #expect(
-                    failure {
+                    thrownBy {
                         try manager.createDirectory(
                             atPath: fixture.path("d"), withIntermediateDirectories: true,
                             attributes: [.protectionKey: value])
@@ -124,12 +122,12 @@ typealias LockState = FilesFixture.LockState
     @Test func whatIsNotThereTakesNoClass() throws {
         let fixture = try FilesFixture()
         let found = fixture.run {
-            failure {
+            thrownBy {
                 try manager.setAttributes(
                     [.protectionKey: FileProtectionType.complete], ofItemAtPath: fixture.path("none"))
             }
         }
-        #expect(found == Failure(code: 4, beneath: 2))
+        #expect(found == FilesFailure(code: 4, beneath: 2))
     }
 
     @Test(arguments: LockState.allCases, classes)

@@ -132,11 +132,11 @@ import Testing
             #expect(manager.contents(atPath: path) == nil)
             #expect(!manager.createFile(atPath: path, contents: Data()))
             #expect(!manager.createFile(atPath: fixture.path("d/b"), contents: FilesFixture.content))
-            let copying = failure { try manager.copyItem(atPath: path, toPath: fixture.path("d/c")) }
+            let copying = thrownBy { try manager.copyItem(atPath: path, toPath: fixture.path("d/c")) }
             #expect(copying?.code == 512)
-            let opening = failure { try FileHandle(forWritingTo: url) }
+            let opening = thrownBy { try FileHandle(forWritingTo: url) }
             #expect(opening?.code == 512)
-            let changing = failure {
+            let changing = thrownBy {
                 try manager.setAttributes([.protectionKey: FileProtectionType.none], ofItemAtPath: fixture.path("d"))
             }
             #expect(changing?.code == 256)

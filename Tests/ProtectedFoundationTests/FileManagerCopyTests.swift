@@ -14,7 +14,7 @@ import Testing
         try fixture.protect("a", present)
         try fixture.protection.files.setPermissions(0o640, fixture.file("a"))
         try fixture.run(state) {
-            let found = failure { try manager.copyItem(atPath: fixture.path("a"), toPath: fixture.path("b")) }
+            let found = thrownBy { try manager.copyItem(atPath: fixture.path("a"), toPath: fixture.path("b")) }
             guard FileManagerContentsTests.canOpen(present, state) else {
                 #expect(found == .lockedWriting)
                 let names = try fixture.names()
@@ -69,7 +69,7 @@ import Testing
         try fixture.write("a")
         try fixture.makeDirectory("d", .complete)
         try fixture.run(.locked) {
-            #expect(failure { try manager.copyItem(at: fixture.url("a"), to: fixture.url("d/a")) } == .lockedWriting)
+            #expect(thrownBy { try manager.copyItem(at: fixture.url("a"), to: fixture.url("d/a")) } == .lockedWriting)
         }
         #expect(try fixture.names("d").isEmpty)
     }
@@ -116,7 +116,8 @@ import Testing
             #expect(try fixture.names("u") == ["d"])
             #expect(delegate.asked.contains { $0.hasPrefix("URL copying 513 ") })
             #expect(
-                failure { try manager.copyItem(atPath: fixture.path("t"), toPath: fixture.path("v")) } == .lockedWriting
+                thrownBy { try manager.copyItem(atPath: fixture.path("t"), toPath: fixture.path("v")) }
+                    == .lockedWriting
             )
         }
         #expect(try fixture.holdsNothingPlain())
@@ -212,7 +213,7 @@ import Testing
         }
         try fixture.protect("c", .complete)
         try fixture.run(.locked) {
-            #expect(failure { try manager.moveItem(atPath: fixture.path("c"), toPath: there + "c") }?.code == 513)
+            #expect(thrownBy { try manager.moveItem(atPath: fixture.path("c"), toPath: there + "c") }?.code == 513)
         }
         #expect(fixture.bytes("c") != nil)
         #expect(!manager.fileExists(atPath: there + "c"))
@@ -227,10 +228,11 @@ import Testing
         try fixture.makeDirectory("tree", .complete)
         try fixture.protect("tree/b", .complete, large)
         fixture.run {
-            #expect(failure { try manager.copyItem(atPath: fixture.path("a"), toPath: there + "a") }?.code == 640)
+            #expect(thrownBy { try manager.copyItem(atPath: fixture.path("a"), toPath: there + "a") }?.code == 640)
             let attributes: [FileAttributeKey: Any] = [.protectionKey: FileProtectionType.complete]
             #expect(!manager.createFile(atPath: there + "c", contents: large, attributes: attributes))
-            #expect(failure { try manager.moveItem(atPath: fixture.path("tree"), toPath: there + "tree") }?.code == 640)
+            #expect(
+                thrownBy { try manager.moveItem(atPath: fixture.path("tree"), toPath: there + "tree") }?.code == 640)
             #expect(manager.contents(atPath: fixture.path("tree/b")) == large)
         }
         #expect(try manager.contentsOfDirectory(atPath: there).isEmpty)
@@ -248,7 +250,7 @@ import Testing
             let protection = try start.fixture.opened(system)
             armed.withLock { $0 = true }
             defer { armed.withLock { $0 = false } }
-            try Keys.$given.withValue(protection) {
+            try Keys.$given.withValue(.success(protection)) {
                 try manager.copyItem(atPath: start.fixture.path("a"), toPath: start.fixture.path("b"))
             }
         } check: { start, caused, thrown in

@@ -42,16 +42,16 @@ import Testing
         try fixture.makeDirectory("d", .complete)
         try fixture.makeDirectory("d/a")
         try fixture.write("d/file")
-        func attempt(_ name: String, _ intermediates: Bool) -> Failure? {
-            failure {
+        func attempt(_ name: String, _ intermediates: Bool) -> FilesFailure? {
+            thrownBy {
                 try manager.createDirectory(atPath: fixture.path(name), withIntermediateDirectories: intermediates)
             }
         }
-        #expect(attempt("d/a", false) == Failure(code: 516, beneath: 17))
+        #expect(attempt("d/a", false) == FilesFailure(code: 516, beneath: 17))
         #expect(attempt("d/a", true) == nil)
-        #expect(attempt("d/x/y", false) == Failure(code: 4, beneath: 2))
-        #expect(attempt("d/file", true) == Failure(code: 516, beneath: 17))
-        #expect(attempt("d/file/x", true) == Failure(code: 512, beneath: 20))
+        #expect(attempt("d/x/y", false) == FilesFailure(code: 4, beneath: 2))
+        #expect(attempt("d/file", true) == FilesFailure(code: 516, beneath: 17))
+        #expect(attempt("d/file/x", true) == FilesFailure(code: 512, beneath: 20))
     }
 
     @Test func aDirectoryThatIsThereGetsAClassOnlyToBecomeStronger() throws {
@@ -81,7 +81,7 @@ import Testing
         try LinuxSystemCalls.shared.setAttribute(
             KeyRecord.attributeName, of: directory.number, to: [0x31, 0x41], replacing: .allowed)
         #expect(
-            failure { try manager.createDirectory(atPath: fixture.path("d/a"), withIntermediateDirectories: true) }?
+            thrownBy { try manager.createDirectory(atPath: fixture.path("d/a"), withIntermediateDirectories: true) }?
                 .code
                 == 512)
         #expect(try fixture.names("d").isEmpty)
@@ -95,7 +95,7 @@ import Testing
             let protection = try fixture.opened(system)
             armed.withLock { $0 = true }
             defer { armed.withLock { $0 = false } }
-            try Keys.$given.withValue(protection) {
+            try Keys.$given.withValue(.success(protection)) {
                 try manager.createDirectory(
                     atPath: fixture.path("a"), withIntermediateDirectories: false,
                     attributes: [.protectionKey: FileProtectionType.complete])

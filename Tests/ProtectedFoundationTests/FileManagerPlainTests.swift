@@ -194,14 +194,14 @@ import Testing
     private static func copyAsking(
         _ calls: any FilesCalls, _ scene: String, _ source: String, _ target: String, _ delegate: FilesDelegate
     ) throws -> String {
-        let failure = failure { try calls.copy(scene + source, scene + target, delegate) }
+        let failure = thrownBy { try calls.copy(scene + source, scene + target, delegate) }
         return "\(failure as Any) \(delegate.asked)"
     }
 
     private static func moveAsking(
         _ calls: any FilesCalls, _ scene: String, _ source: String, _ target: String, _ delegate: FilesDelegate
     ) throws -> String {
-        let failure = failure { try calls.move(scene + source, scene + target, delegate) }
+        let failure = thrownBy { try calls.move(scene + source, scene + target, delegate) }
         return "\(failure as Any) \(delegate.asked)"
     }
 

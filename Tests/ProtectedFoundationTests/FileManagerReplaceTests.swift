@@ -17,7 +17,7 @@ import Testing
         try fixture.write("b", Self.new)
         let before = fixture.bytes("a")
         try fixture.run(state) {
-            let found = failure { try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) }
+            let found = thrownBy { try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) }
             guard FileManagerContentsTests.canOpen(present, state) else {
                 #expect(found == .lockedWriting)
                 #expect(fixture.bytes("a") == before)
@@ -51,7 +51,8 @@ import Testing
         let before = (fixture.bytes("a"), fixture.bytes("b"))
         try fixture.run(.locked) {
             #expect(
-                failure { try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) } == .lockedReading)
+                thrownBy { try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) } == .lockedReading
+            )
         }
         #expect(fixture.bytes("a") == before.0)
         #expect(fixture.bytes("b") == before.1)
@@ -125,8 +126,8 @@ import Testing
         try fixture.write("a")
         for (old, new) in [("a", "none"), ("none", "a")] {
             #expect(
-                failure { try manager.replaceItemAt(fixture.url(old), withItemAt: fixture.url(new)) }
-                    == Failure(code: 260, beneath: 2))
+                thrownBy { try manager.replaceItemAt(fixture.url(old), withItemAt: fixture.url(new)) }
+                    == FilesFailure(code: 260, beneath: 2))
         }
         #expect(fixture.bytes("a") == FilesFixture.content)
     }
@@ -141,7 +142,7 @@ import Testing
             let protection = try fixture.opened(system)
             armed.withLock { $0 = true }
             defer { armed.withLock { $0 = false } }
-            try Keys.$given.withValue(protection) {
+            try Keys.$given.withValue(.success(protection)) {
                 _ = try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b"))
             }
         } check: { fixture, caused, thrown in

@@ -10,12 +10,6 @@ final class FilesFixture: Sendable {
     /// What the files of these tests hold, so that it can be looked for on the disk.
     static let content = Data((0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) })
 
-    enum LockState: CaseIterable {
-        case beforeFirstUnlock
-        case unlocked
-        case locked
-    }
-
     let directory: TemporaryDirectory
     let home: KeybagHome
     /// Unlocked until ``lock()``.
@@ -48,13 +42,14 @@ final class FilesFixture: Sendable {
 
     /// Runs `body` with this fixture's keys.
     func run<Value>(_ body: () throws -> Value) rethrows -> Value {
-        try Keys.$given.withValue(protection) { try body() }
+        try Keys.$given.withValue(.success(protection)) { try body() }
     }
 
     /// Runs `body` in a lock state. Before the first unlock it is another process's view.
     func run<Value>(_ state: LockState, _ body: () throws -> Value) throws -> Value {
         switch state {
-        case .beforeFirstUnlock: return try Keys.$given.withValue(try FileProtection.open(home)) { try body() }
+        case .beforeFirstUnlock:
+            return try Keys.$given.withValue(.success(try FileProtection.open(home))) { try body() }
         case .unlocked: return try run(body)
         case .locked:
             try lock()
@@ -112,23 +107,23 @@ final class FilesFixture: Sendable {
 }
 
 /// The code of the `CocoaError` that `body` throws and the number beneath; nil when it throws none.
-func failure<Value>(_ body: () throws -> Value) -> Failure? {
+func thrownBy<Value>(_ body: () throws -> Value) -> FilesFailure? {
     do {
         _ = try body()
         return nil
     } catch {
         let plain = error as NSError
         let beneath = plain.userInfo[NSUnderlyingErrorKey] as? any Error
-        return Failure(domain: plain.domain, code: plain.code, beneath: beneath.map { ($0 as NSError).code })
+        return FilesFailure(domain: plain.domain, code: plain.code, beneath: beneath.map { ($0 as NSError).code })
     }
 }
 
-struct Failure: Equatable, CustomStringConvertible {
+struct FilesFailure: Equatable, CustomStringConvertible {
     var domain = "NSCocoaErrorDomain"
     let code: Int
     let beneath: Int?
     var description: String { "\(domain) \(code) over \(beneath.map(String.init) ?? "nothing")" }
 
-    static let lockedReading = Failure(code: 257, beneath: 1)
-    static let lockedWriting = Failure(code: 513, beneath: 1)
+    static let lockedReading = FilesFailure(code: 257, beneath: 1)
+    static let lockedWriting = FilesFailure(code: 513, beneath: 1)
 }

@@ -53,8 +53,8 @@ import Testing
         #expect(values.fileProtection == nil)
         #expect(values.fileSize == FilesFixture.content.count)
         #expect(try fixture.url("d").resourceValues(forKeys: keys).fileProtection == .complete)
-        let missing = failure { try fixture.url("none").resourceValues(forKeys: [.fileProtectionKey]) }
-        #expect(missing == Failure(code: 260, beneath: 2))
+        let missing = thrownBy { try fixture.url("none").resourceValues(forKeys: [.fileProtectionKey]) }
+        #expect(missing == FilesFailure(code: 260, beneath: 2))
     }
 
     @Test(arguments: LockState.allCases, ProtectionClass.allCases)
@@ -64,7 +64,7 @@ import Testing
             try fixture.protect("a", from)
             try fixture.run(state) {
                 let url = fixture.url("a")
-                let found = failure {
+                let found = thrownBy {
                     try (url as NSURL).setResourceValue(URLFileProtection(wanted), forKey: .fileProtectionKey)
                 }
                 let can = FileManagerAttributesTests.canChange(from, to: wanted, state)
@@ -81,7 +81,7 @@ import Testing
         try fixture.run {
             let url = fixture.url("a") as NSURL
             for value in ["NSURLFileProtectionCompleteWhenUserInactive", 3, nil] as [Any?] {
-                let found = failure { try url.setResourceValue(value, forKey: .fileProtectionKey) }
+                let found = thrownBy { try url.setResourceValue(value, forKey: .fileProtectionKey) }
                 #expect(found?.code == 512)
             }
             #expect(fixture.bytes("a") == FilesFixture.content)
