@@ -65,4 +65,11 @@ extension PlainFoundation {
         try manager.createDirectory(
             atPath: path, withIntermediateDirectories: intermediates, attributes: attributes)
     }
+
+    public static func url(
+        for directory: FileManager.SearchPathDirectory, in domain: FileManager.SearchPathDomainMask,
+        appropriateFor url: URL?, create: Bool, _ manager: FileManager
+    ) throws -> URL {
+        try manager.url(for: directory, in: domain, appropriateFor: url, create: create)
+    }
 }

@@ -55,6 +55,43 @@ extension FileManager {
     }
 }
 
+extension FileManager {
+    /// A directory for a purpose, as Foundation's call gives it. An item replacement directory that is made for a protected
+    /// file, or for one in a directory with a class, gives that class to new files: what is to take the file's place is
+    /// never plain on its way. When the class cannot be given there is no directory. Thread-safe.
+    public func url(
+        for directory: FileManager.SearchPathDirectory, in domain: FileManager.SearchPathDomainMask,
+        appropriateFor url: URL?, create shouldCreate: Bool
+    ) throws -> URL {
+        let made = try PlainFoundation.url(for: directory, in: domain, appropriateFor: url, create: shouldCreate, self)
+        guard directory == .itemReplacementDirectory, let url, let item = Item(url) else { return made }
+        do throws(ProtectionError) {
+            guard let wanted = try item.classToReplaceWith else { return made }
+            try Self.setProtectionClass(wanted, ofItemAtPath: made.path)
+            return made
+        } catch {
+            try? FileManager().removeItem(at: made)
+            throw CocoaError(error, .writing, path: made.path)
+        }
+    }
+}
+
+extension Item {
+    /// The class of what is to take this item's place: its own, else the directory's.
+    fileprivate var classToReplaceWith: ProtectionClass? {
+        get throws(ProtectionError) {
+            if let problem { throw problem }
+            if let own = inspection?.protectionClass { return own }
+            switch givenClass {
+            case .none: return nil
+            case .known(let protectionClass): return protectionClass
+            case .unreadable:
+                throw ProtectionError(.damaged(.record), "the class of the directory cannot be read", path: path)
+            }
+        }
+    }
+}
+
 /// One item taking another's place.
 struct Replacing {
     private let original: Item

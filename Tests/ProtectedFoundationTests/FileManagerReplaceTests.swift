@@ -132,6 +132,26 @@ import Testing
         #expect(fixture.bytes("a") == FilesFixture.content)
     }
 
+    @Test func aDirectoryForReplacementsGivesTheClass() throws {
+        // Where the temporary directory is: Foundation's own call works for no other file system.
+        let fixture = try FilesFixture(.disk)
+        try fixture.protect("a", .complete)
+        try fixture.makeDirectory("d", .completeUnlessOpen)
+        try fixture.write("plain")
+        for (name, expected) in [("a", FileProtectionType.complete), ("d/new", .completeUnlessOpen), ("plain", nil)] {
+            try fixture.run {
+                let place = try manager.url(
+                    for: .itemReplacementDirectory, in: .userDomainMask, appropriateFor: fixture.url(name), create: true
+                )
+                defer { try? manager.removeItem(at: place) }
+                let file = place.appendingPathComponent("new")
+                try FilesFixture.content.write(to: file)
+                let present = try manager.attributesOfItem(atPath: file.path)[.protectionKey]
+                #expect(present as? FileProtectionType == expected, "\(name)")
+            }
+        }
+    }
+
     @Test func whicheverCallFailsTheOriginalIsWholeInItsClass() throws {
         let armed = Mutex(false)
         let runs = try failingEveryCall(matching: { _ in armed.withLock { $0 } }) {

@@ -15,8 +15,8 @@ final class FilesFixture: Sendable {
     /// Unlocked until ``lock()``.
     let protection: FileProtection
 
-    init() throws {
-        directory = try TemporaryDirectory(.memory)
+    init(_ place: TemporaryDirectory.Place = .memory) throws {
+        directory = try TemporaryDirectory(place)
         home = KeybagHome(directory: directory.appending("home"))
         _ = try Keybag.create(
             in: home, passcode: try Self.secret(), recoveryKey: nil, cost: .explicit(Scrypt.Cost(logN: 1, r: 1, p: 1)))
