@@ -1,3 +1,4 @@
+import AgentClient
 import Glibc
 import Keybag
 import LinuxSystem
@@ -37,42 +38,109 @@ extension FileProtection {
     private struct Shared: Sendable {
         var configuration = Configuration.agent
         /// Nil until the first use, and after one that failed.
-        var protection: FileProtection?
+        var connection: Connection?
+    }
+
+    /// What ``shared`` gave out last.
+    fileprivate struct Connection: Sendable {
+        let protection: FileProtection
+        /// Of an agent: what its connection depends on.
+        var agent: (socket: FilePath, process: Int32)?
     }
 
     private static let common = Mutex(Shared())
 
-    /// Says where ``shared`` gets its keys from, from now on; handles that are open keep theirs. Opens an embedded keybag at
-    /// once; an agent is called when it is needed first.
+    /// Says where ``shared`` gets its keys from, from now on. Opens an embedded keybag at once; an agent is called when it is
+    /// needed first.
+    ///
+    /// What was opened before keeps working as it did. The class keys of an embedded keybag that nothing refers to any more
+    /// are erased.
     ///
     /// Throws like ``open(_:system:clock:)`` for ``Configuration/embedded(_:)``; then everything is as it was.
     /// Thread-safe.
     public static func configure(_ configuration: Configuration) throws(ProtectionError) {
-        let protection: FileProtection?
+        var connection: Connection?
         switch configuration.source {
-        case .agent: protection = nil
-        case .embedded(let home): protection = try open(try home.orOfThisProcess())
-        case .given(let given): protection = given
+        case .agent: break
+        case .embedded(let home): connection = Connection(protection: try open(try home.orOfThisProcess()))
+        case .given(let given): connection = Connection(protection: given)
         }
-        common.withLock { $0 = Shared(configuration: configuration, protection: protection) }
+        let next = Shared(configuration: configuration, connection: connection)
+        // What it replaces ends after the lock is given up: a keybag that closes waits for its users.
+        _ = common.withLock { common in
+            let before = common
+            common = next
+            return before
+        }
     }
 
     /// What the calls of this process use that name no other: as configured, else the user's agent.
     ///
-    /// Throws like ``connect(_:system:clock:)`` when there is no agent: a call that cannot protect fails, and the next one
-    /// tries again. Thread-safe.
+    /// The first use connects, whatever number of threads come at once, and the others get the same. When there is no
+    /// agent it throws, and the next call tries again: an agent that starts later is found. An agent that is started anew
+    /// is found by the connection itself, or by a new one when its socket lies elsewhere, when it serves another keybag,
+    /// and in a forked child.
+    ///
+    /// Throws `noKeybag` or `agentNotReachable`, with a message that says what to do, and else like
+    /// ``connect(_:system:clock:)``: a call that cannot protect fails. Thread-safe.
     public static var shared: FileProtection {
         get throws(ProtectionError) {
             try common.withLock { (common) throws(ProtectionError) in
-                if let protection = common.protection { return protection }
-                // Only an agent has none yet.
-                guard case .agent(let home) = common.configuration.source else {
-                    throw ProtectionError(.invalidArgument, "no source of class keys is configured")
+                guard case .agent(let given) = common.configuration.source else {
+                    // Every other source came with its keybag.
+                    guard let connection = common.connection else {
+                        throw ProtectionError(.invalidArgument, "no source of class keys is configured")
+                    }
+                    return connection.protection
                 }
-                let protection = try connect(try home.orOfThisProcess())
-                common.protection = protection
-                return protection
+                if let connection = common.connection, connection.isFit(for: given) { return connection.protection }
+                let connection = try Connection(toAgentOf: given)
+                common.connection = connection
+                return connection.protection
             }
+        }
+    }
+}
+
+extension FileProtection.Connection {
+    fileprivate init(toAgentOf given: KeybagHome?) throws(ProtectionError) {
+        do throws(ProtectionError) {
+            let home = try given.orOfThisProcess()
+            protection = try FileProtection.connect(home)
+            agent = (try home.agentSocket(), getpid())
+        } catch { throw Self.advised(error) }
+    }
+
+    /// False when a new connection could do better than this one.
+    fileprivate func isFit(for given: KeybagHome?) -> Bool {
+        guard let client = protection.agent, let agent else { return true }
+        guard agent.process == getpid() else { return false }
+        if client.isConnected { return true }
+        // The client looks for the next agent itself, at the same socket and for the same keybag. Where that cannot be
+        // told, its own errors say more.
+        guard let home = try? given.orOfThisProcess(), let socket = try? home.agentSocket(),
+            let keybag = try? Keybag.claimedIdentifier(in: home)
+        else { return true }
+        return socket == agent.socket && keybag == client.keybagIdentifier
+    }
+
+    /// An error with what to do about it: whoever meets it may never have heard of an agent.
+    private static func advised(_ error: ProtectionError) -> ProtectionError {
+        let embedded = "or give this process a keybag of its own with FileProtection.configure(.embedded(...))"
+        switch error.code {
+        case .agentNotReachable where AgentTrouble(error) == .absent:
+            return ProtectionError(
+                error.code,
+                "no agent runs that holds the keys of protected files, so nothing was read or written; "
+                    + "start it with 'candado unlock', \(embedded)",
+                path: error.path, cause: error.cause)
+        case .noKeybag:
+            return ProtectionError(
+                error.code,
+                "there is no keybag for protected files, so nothing was read or written; "
+                    + "make one with 'candado init', \(embedded)",
+                path: error.path, cause: error.cause)
+        default: return error
         }
     }
 }
