@@ -4,7 +4,8 @@ import Foundation
 /// Foundation's `Progress` for the calls that take long: it shows how far they are, and its `cancel()` cancels them like a
 /// cancellation of their task.
 ///
-/// The units are bytes of content; of a tree also files are counted, as `fileTotalCount` and `fileCompletedCount`.
+/// The units are bytes of content; of a tree also files are counted, under the keys `fileTotalCountKey` and
+/// `fileCompletedCountKey` of its `userInfo`.
 /// A progress that is cancelled already lets nothing begin.
 extension FileProtection {
     /// Writes a whole file. Throws like ``FileProtection/write(_:to:class:progress:)``.
@@ -73,8 +74,8 @@ private struct ProgressBridge: Sendable {
         if let total = now.totalBytes { progress.totalUnitCount = Int64(clamping: max(total, now.completedBytes)) }
         progress.completedUnitCount = Int64(clamping: now.completedBytes)
         if let total = now.totalFiles {
-            progress.fileTotalCount = max(total, now.completedFiles)
-            progress.fileCompletedCount = now.completedFiles
+            progress.setUserInfoObject(max(total, now.completedFiles), forKey: .fileTotalCountKey)
+            progress.setUserInfoObject(now.completedFiles, forKey: .fileCompletedCountKey)
         }
     }
 
