@@ -104,11 +104,11 @@ extension FileProtection {
 
 extension FileProtection.Connection {
     fileprivate init(toAgentOf given: KeybagHome?) throws(ProtectionError) {
+        let home = try given.orOfThisProcess()
         do throws(ProtectionError) {
-            let home = try given.orOfThisProcess()
             protection = try FileProtection.connect(home)
             agent = (try home.agentSocket(), getpid())
-        } catch { throw Self.advised(error) }
+        } catch { throw Self.advised(error, home) }
     }
 
     /// False when a new connection could do better than this one.
@@ -124,8 +124,19 @@ extension FileProtection.Connection {
         return socket == agent.socket && keybag == client.keybagIdentifier
     }
 
+    /// Nil when there is a keybag, or when that cannot be told.
+    private static func whyNoKeybag(in home: KeybagHome) -> ProtectionError? {
+        do throws(ProtectionError) {
+            _ = try Keybag.claimedIdentifier(in: home)
+            return nil
+        } catch { return error.code == .noKeybag ? error : nil }
+    }
+
     /// An error with what to do about it: whoever meets it may never have heard of an agent.
-    private static func advised(_ error: ProtectionError) -> ProtectionError {
+    private static func advised(_ given: ProtectionError, _ home: KeybagHome) -> ProtectionError {
+        var error = given
+        // Where no keybag is, no agent can be either, and starting one is no advice.
+        if AgentTrouble(error) == .absent, let reason = whyNoKeybag(in: home) { error = reason }
         let embedded = "or give this process a keybag of its own with FileProtection.configure(.embedded(...))"
         switch error.code {
         case .agentNotReachable where AgentTrouble(error) == .absent:
@@ -146,7 +157,7 @@ extension FileProtection.Connection {
 }
 
 extension KeybagHome {
-    /// The home that this process's environment names. Throws like ``init(environment:)``.
+    /// The home that this process's environment names. Throws `invalidArgument` when it names none.
     public static func ofThisProcess() throws(ProtectionError) -> KeybagHome {
         try KeybagHome { name in getenv(name).map { FilePath(copying: $0).bytes } }
     }

@@ -95,7 +95,7 @@ extension FileProtection {
     /// Changes the class of a file and of its previews, in an order in which no preview is ever in a weaker class than the
     /// file.
     ///
-    /// Throws like ``setProtectionClass(_:of:rekey:)``. Interrupted, the call can be repeated.
+    /// Throws like a change of class. Interrupted, the call can be repeated.
     @discardableResult
     public func setProtectionClass(
         _ protectionClass: ProtectionClass, ofFileAndPreviews source: FilePath, rekey: Bool = false
