@@ -10,15 +10,16 @@ import Synchronization
 /// while the lock state allows it.
 ///
 /// ```swift
-/// let protection = try FileProtection.connect(try KeybagHome(environment: environment))   // the user's agent
-/// try protection.write(Array("hello".utf8), to: "note.txt", class: .complete)
-/// let bytes = try protection.contents(of: "note.txt")
+/// let protection = try FileProtection.shared   // the user's agent, unless configured otherwise
+/// try await protection.write(Array("hello".utf8), to: "note.txt", class: .complete)
+/// let bytes = try await protection.contents(of: "note.txt")
 /// for await event in protection.lockEvents() { react(to: event) }
 /// ```
 ///
 /// With an agent the lock state is the user's: whoever locks, every process is locked. In the embedded form
 /// (``open(_:system:clock:)``) this process holds the class keys itself, and they are gone when it ends. Both forms mean the
-/// same. Thread-safe. It does not have: passcode prompts, or a way to read what is locked.
+/// same. Calls that take long have a form for asynchronous code too. Thread-safe. It does not have: passcode prompts, or a
+/// way to read what is locked.
 public final class FileProtection: Sendable {
     /// Where class keys are.
     private enum Source {
@@ -132,8 +133,12 @@ public final class FileProtection: Sendable {
         }
     }
 
-    /// Lock events from now on, in order: `willLock` before, `didLock` after the keys are gone, `didUnlock` after they are
-    /// usable.
+    /// Lock events from now on, in order, to each subscriber all of them: `willLock` before, `didLock` after the keys are
+    /// gone, `didUnlock` after they are usable. Nothing waits for a subscriber, and what it has not taken yet is kept for it.
+    ///
+    /// An agent that ends while unlocked is a `didLock`; the stream goes on with the next agent, which is found within
+    /// about a second of its start. The stream ends with this object, and with the task that consumes it. Subscribe before
+    /// you look at ``lockState``, so that nothing falls between the two.
     public func lockEvents() -> AsyncStream<LockEvent> { control.lockEvents() }
 
     /// True when a fresh open of a file of this class would succeed now.

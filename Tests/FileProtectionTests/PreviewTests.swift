@@ -80,4 +80,22 @@ import Testing
             }
         }
     }
+
+    /// One that cannot be raised holds the file back: a preview is never weaker than its source because of this call.
+    @Test func aPreviewThatCannotBeRaisedHoldsItsSourceBack() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        let source = app.path("a")
+        try app.protection.write([1], to: source, class: .completeUnlessOpen)
+        let preview = try app.protection.writePreview([1], kind: "small", of: source)
+        let second = try LinuxSystemCalls.shared.openFile(preview.path, [.read])
+        // A second name: a new key would part the two.
+        try LinuxSystemCalls.shared.link(second.number, to: app.path("other name"), in: currentDirectory)
+        #expect(code { try app.protection.setProtectionClass(.complete, ofFileAndPreviews: source) } == .unsupported)
+        #expect(try app.protection.protectionClass(of: source) == .completeUnlessOpen)
+        try LinuxSystemCalls.shared.unlink(app.path("other name"), in: currentDirectory)
+        try app.protection.setProtectionClass(.complete, ofFileAndPreviews: source)
+        #expect(try app.protection.protectionClass(of: source) == .complete)
+        #expect(try app.protection.protectionClass(of: preview.path) == .complete)
+    }
 }
