@@ -148,6 +148,27 @@ import Testing
         }
     }
 
+    /// Its parent's connection is told `unsupported` there.
+    @Test func aForkedChildConnectsAnew() async {
+        await #expect(processExitsWith: .success) {
+            let app = try AppAgent()
+            setenv("CANDADO_HOME", app.home.directory.description, 1)
+            #expect(useShared(app.path("file"), 1) == nil)
+            let shared = try FileProtection.shared
+            let child = fork()
+            if child == 0 {
+                guard let own = try? FileProtection.shared, own !== shared else { _exit(1) }
+                _exit(useShared(app.path("child"), 2) == nil ? 0 : 2)
+            }
+            var status: Int32 = 0
+            while waitpid(child, &status, 0) == -1, errno == EINTR {}
+            #expect(status == 0, "the child ended with \(status)")
+            #expect(try FileProtection.shared === shared)
+            #expect(try await shared.contents(of: app.path("child")) == [2])
+            #expect(useShared(app.path("file"), 3) == nil)
+        }
+    }
+
     /// While one thread configures, others get the old one or the new one and never anything between.
     @Test func configuringWhileOthersUseItIsSafe() async {
         await #expect(processExitsWith: .success) {
@@ -169,6 +190,16 @@ import Testing
                 }
             }
             #expect(failed.load(ordering: .relaxed) == 0)
+        }
+    }
+}
+
+/// Writes and reads a byte by way of the shared keybag, on this thread.
+private func useShared(_ path: FilePath, _ byte: UInt8) -> ProtectionError.Code? {
+    code {
+        try FileProtection.shared.write([byte], to: path, class: ProtectionClass.none)
+        guard try FileProtection.shared.contents(of: path) == [byte] else {
+            throw ProtectionError(.damaged(.chunk), "another content", path: path)
         }
     }
 }
