@@ -39,6 +39,8 @@ extension FileProtection {
         var configuration = Configuration.agent
         /// Nil until the first use, and after one that failed.
         var connection: Connection?
+        /// How the last try to connect failed, by its number.
+        var failure: (number: Int, error: ProtectionError)?
     }
 
     /// What ``shared`` gave out last.
@@ -49,6 +51,10 @@ extension FileProtection {
     }
 
     private static let common = Mutex(Shared())
+    /// Tries to connect that have begun.
+    private static let tries = Atomic<Int>(0)
+    /// Threads that ask for ``shared`` now.
+    static let askers = Atomic<Int>(0)
 
     /// Says where ``shared`` gets its keys from, from now on. Opens an embedded keybag at once; an agent is called when it is
     /// needed first.
@@ -77,7 +83,7 @@ extension FileProtection {
     /// What the calls of this process use that name no other: as configured, else the user's agent.
     ///
     /// The first use connects, whatever number of threads come at once, and the others get the same. When there is no
-    /// agent it throws, and the next call tries again: an agent that starts later is found. An agent that is started anew
+    /// agent it throws, and a later call tries again: an agent that starts later is found. An agent that is started anew
     /// is found by the connection itself, or by a new one when its socket lies elsewhere, when it serves another keybag,
     /// and in a forked child.
     ///
@@ -85,7 +91,10 @@ extension FileProtection {
     /// ``connect(_:system:clock:)``: a call that cannot protect fails. Thread-safe.
     public static var shared: FileProtection {
         get throws(ProtectionError) {
-            try common.withLock { (common) throws(ProtectionError) in
+            let triesBefore = tries.load(ordering: .acquiring)
+            askers.add(1, ordering: .acquiringAndReleasing)
+            defer { askers.subtract(1, ordering: .acquiringAndReleasing) }
+            return try common.withLock { (common) throws(ProtectionError) in
                 guard case .agent(let given) = common.configuration.source else {
                     // Every other source came with its keybag.
                     guard let connection = common.connection else {
@@ -94,9 +103,17 @@ extension FileProtection {
                     return connection.protection
                 }
                 if let connection = common.connection, connection.isFit(for: given) { return connection.protection }
-                let connection = try Connection(toAgentOf: given)
-                common.connection = connection
-                return connection.protection
+                // An agent that does not answer takes its time to say so: those who waited meanwhile do not wait again.
+                if let failure = common.failure, failure.number > triesBefore { throw failure.error }
+                let number = tries.add(1, ordering: .acquiringAndReleasing).newValue
+                do throws(ProtectionError) {
+                    let connection = try Connection(toAgentOf: given)
+                    common.connection = connection
+                    return connection.protection
+                } catch {
+                    common.failure = (number, error)
+                    throw error
+                }
             }
         }
     }

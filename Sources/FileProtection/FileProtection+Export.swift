@@ -143,15 +143,6 @@ extension FileProtection {
             if count < buffer.count { return }
         }
     }
-
-    private static func translate(_ error: any Error, _ path: FilePath) -> ProtectionError {
-        if let error = error as? ProtectionError { return error.at(path) }
-        guard let error = error as? SystemError else {
-            return ProtectionError(
-                .system(ErrorNumber.inputOutput), "an unexpected error", path: path, cause: error)
-        }
-        return failed(error, path)
-    }
 }
 
 extension FileProtection {
@@ -173,5 +164,15 @@ extension FileProtection {
         let code: ProtectionError.Code =
             error.errorNumber == ErrorNumber.exists ? .alreadyExists : .system(error.errorNumber)
         return ProtectionError(code, message, path: path, cause: error)
+    }
+
+    /// Whatever was thrown, as an error of ours with a path.
+    static func translate(_ error: any Error, _ path: FilePath) -> ProtectionError {
+        if let error = error as? ProtectionError { return error.at(path) }
+        guard let error = error as? SystemError else {
+            return ProtectionError(
+                .system(ErrorNumber.inputOutput), "an unexpected error", path: path, cause: error)
+        }
+        return failed(error, path)
     }
 }

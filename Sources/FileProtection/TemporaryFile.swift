@@ -17,14 +17,17 @@ public final class TemporaryFile: Sendable {
 
     private let system: any SystemCalls
     private let isThere = Mutex(true)
+    /// Its directory, wherever that is moved to, and whatever directory the process goes to.
+    private let directory: Descriptor
     /// Holds the lock that tells others that it is in use.
     private let mark: Descriptor
 
     fileprivate init(
-        _ path: FilePath, _ file: ProtectedFile, _ protectionClass: ProtectionClass, _ mark: consuming Descriptor,
-        _ system: any SystemCalls
+        _ path: FilePath, in directory: consuming Descriptor, _ file: ProtectedFile,
+        _ protectionClass: ProtectionClass, _ mark: consuming Descriptor, _ system: any SystemCalls
     ) {
         self.path = path
+        self.directory = directory
         self.file = file
         self.protectionClass = protectionClass
         self.mark = mark
@@ -45,7 +48,7 @@ public final class TemporaryFile: Sendable {
         }
         guard isFirst else { return }
         do throws(SystemError) {
-            try system.unlink(path, in: currentDirectory)
+            try system.unlink(path.lastComponent, in: directory.number)
         } catch {
             guard error.errorNumber != ErrorNumber.noEntry else { return }
             isThere.withLock { $0 = true }
@@ -74,11 +77,13 @@ public final class TemporaryFile: Sendable {
         return FilePath(bytes: prefix + suffix) ?? .current
     }
 
-    /// An open file description that holds the mark; nil when somebody else does. Where locks do not work it holds none,
-    /// and nobody removes what he cannot tell to be abandoned.
-    fileprivate static func mark(_ path: FilePath, _ system: any SystemCalls) throws(SystemError) -> Descriptor? {
-        let file = try system.openFile(path, [.read, .write, .noFollow, .nonBlocking])
-        guard try isMarkable(file.number, system) else { return nil }
+    /// An open file description that holds the mark; nil when somebody else does, or took the file away. Where locks do
+    /// not work it holds none, and nobody removes what he cannot tell to be abandoned.
+    fileprivate static func mark(
+        _ name: FilePath, in directory: Int32, _ system: any SystemCalls
+    ) throws(SystemError) -> Descriptor? {
+        let file = try system.openFile(name, in: directory, [.read, .write, .noFollow, .nonBlocking])
+        guard try isMarkable(file.number, system), try system.status(file.number).linkCount > 0 else { return nil }
         return file
     }
 
@@ -108,24 +113,33 @@ extension FileProtection {
     /// Throws `locked`, and for the source and the new file what ``open(_:for:)`` throws.
     public func temporaryFile(like source: FilePath) throws(ProtectionError) -> TemporaryFile {
         let (directory, wanted) = try placeBeside(source)
-        let path: FilePath
-        do throws(SystemError) {
-            path = directory.appending(try TemporaryFile.makeName(files.system))
-        } catch {
-            throw Self.failed(error, source)
+        // Whoever looks for abandoned ones may come between the making of one and its mark, and take it away.
+        for _ in 0..<16 {
+            if let file = try makeTemporaryFile(in: directory, wanted) { return file }
         }
-        let file = try open(path, for: .creating(wanted))
+        throw ProtectionError(.busy, "somebody takes temporary files away", path: directory)
+    }
+
+    /// Nil when somebody took it for an abandoned one.
+    private func makeTemporaryFile(
+        in directory: FilePath, _ wanted: ProtectionClass?
+    ) throws(ProtectionError) -> TemporaryFile? {
+        let system = files.system
         do {
-            let made = try file.protectionClass
-            guard let mark = try TemporaryFile.mark(path, files.system) else {
-                throw ProtectionError(.busy, "somebody else uses the temporary file", path: path)
+            let parent = try system.openFile(directory, [.read, .directory])
+            let name = try TemporaryFile.makeName(system)
+            let path = directory.appending(name)
+            let file = try files.open(name, in: parent.number, for: .creating(wanted))
+            do {
+                let made = try file.protectionClass
+                guard let mark = try TemporaryFile.mark(name, in: parent.number, system) else { return nil }
+                return TemporaryFile(path, in: parent, file, made, mark, system)
+            } catch {
+                try? system.unlink(name, in: parent.number)
+                throw error
             }
-            return TemporaryFile(path, file, made, mark, files.system)
         } catch {
-            try? files.system.unlink(path, in: currentDirectory)
-            if let error = error as? SystemError { throw Self.failed(error, path) }
-            throw (error as? ProtectionError)
-                ?? ProtectionError(.system(ErrorNumber.inputOutput), "an unexpected error", path: path, cause: error)
+            throw Self.translate(error, directory)
         }
     }
 

@@ -1,8 +1,9 @@
-import FileProtection
 import Glibc
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import FileProtection
 
 /// The default keybag of a process. Each test has a process of its own: it is one for all that run in one.
 @Suite struct ConfigurationTests {
@@ -169,6 +170,39 @@ import Testing
         }
     }
 
+    /// Those who waited while another tried do not try again one after the other: each try may take ten seconds.
+    @Test func thirtyTwoThreadsThatWaitForASilentAgentShareItsFailure() async {
+        await #expect(processExitsWith: .success) {
+            let app = try AppAgent(runs: false)
+            setenv("CANDADO_HOME", app.home.directory.description, 1)
+            let agent = try HangingAgent(for: app.home)
+            let failed = Atomic<Int>(0)
+            let ended = Atomic<Int>(0)
+            WorkerThreads.run(33) { number in
+                if number > 0 {
+                    if code({ try FileProtection.shared }) == .agentNotReachable { failed.add(1, ordering: .relaxed) }
+                    ended.add(1, ordering: .acquiringAndReleasing)
+                    return
+                }
+                // Nobody is answered before all are there.
+                while FileProtection.askers.load(ordering: .acquiring) < 32 { sched_yield() }
+                try? agent.hangUp { ended.load(ordering: .acquiring) == 32 }
+            }
+            #expect(failed.load(ordering: .relaxed) == 32)
+            let together = agent.connections
+            WorkerThreads.run(2) { number in
+                if number > 0 {
+                    _ = code { try FileProtection.shared }
+                    ended.add(1, ordering: .acquiringAndReleasing)
+                } else {
+                    try? agent.hangUp { ended.load(ordering: .acquiring) == 33 }
+                }
+            }
+            let alone = agent.connections - together
+            #expect(alone > 0 && together <= 2 * alone, "\(together) connections, \(alone) for one alone")
+        }
+    }
+
     /// While one thread configures, others get the old one or the new one and never anything between.
     @Test func configuringWhileOthersUseItIsSafe() async {
         await #expect(processExitsWith: .success) {
@@ -200,6 +234,31 @@ private func useShared(_ path: FilePath, _ byte: UInt8) -> ProtectionError.Code?
         try FileProtection.shared.write([byte], to: path, class: ProtectionClass.none)
         guard try FileProtection.shared.contents(of: path) == [byte] else {
             throw ProtectionError(.damaged(.chunk), "another content", path: path)
+        }
+    }
+}
+
+/// An agent that hangs up on everybody, when it is let.
+private final class HangingAgent: Sendable {
+    private let listener: Int32
+    private let heard = Atomic<Int>(0)
+    var connections: Int { heard.load(ordering: .acquiring) }
+
+    init(for home: KeybagHome) throws {
+        let directory = try home.agentDirectory()
+        try LinuxSystemCalls.shared.makeDirectory(directory, in: currentDirectory, permissions: 0o700)
+        listener = try LinuxInterprocessCalls.shared.listen(at: directory.appending(AgentSocket.name), backlog: 64)
+    }
+
+    /// Hangs up on those who call until `isOver`.
+    func hangUp(until isOver: () -> Bool) throws {
+        while !isOver() {
+            guard let caller = try LinuxInterprocessCalls.shared.accept(listener) else {
+                sched_yield()
+                continue
+            }
+            heard.add(1, ordering: .acquiringAndReleasing)
+            try LinuxSystemCalls.shared.close(caller)
         }
     }
 }
