@@ -8,8 +8,9 @@ extension FileProtection {
     /// begins, and class A has to stay unlocked to its end.
     ///
     /// Until the last byte has come the old file is what everybody sees. When the sequence throws, a lock takes the key
-    /// away, or the task is cancelled, the old file stays and nothing is left beside it. A sequence that does not end when
-    /// the task is cancelled is waited for. A stream has a thread of its own as long as it lasts. Returns the bytes of
+    /// away, or the task is cancelled, the old file stays and nothing is left beside it. What goes wrong while the
+    /// sequence lets wait is noticed with its next element, and a sequence that does not end when the task is cancelled is
+    /// waited for. A stream has a thread of its own as long as it lasts. Returns the bytes of
     /// content. `progress` is told after each 64 KiB.
     ///
     /// Throws what the sequence throws, and as `ProtectionError`: `cancelled`, `locked`, `unsupported`, `damaged`,
