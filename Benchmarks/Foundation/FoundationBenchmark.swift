@@ -65,7 +65,7 @@ struct FoundationBenchmark {
 
     static func large(_ count: Int) -> Data {
         var data = Data(count: count)
-        data.withUnsafeMutableBytes { bytes in
+        data.withUnsafeMutableBytes { (bytes: UnsafeMutableRawBufferPointer) in
             for offset in stride(from: 0, to: count, by: 4096) {
                 bytes[offset] = UInt8(truncatingIfNeeded: offset >> 12)
             }
