@@ -56,6 +56,10 @@ let package = Package(
         // Measures the library for Benchmarks/run; not a product.
         .executableTarget(name: "candado-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/RandomAccess"),
         .executableTarget(
+            name: "candado-foundation-benchmark",
+            dependencies: ["ProtectedFoundation", "PlainFoundation", "FileProtection"],
+            path: "Benchmarks/Foundation"),
+        .executableTarget(
             name: "candado-agent-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/Agent"),
         // Test support and tests
         .target(

@@ -213,6 +213,35 @@ def agent_protect_row(shop, sizes):
     ], [ratio("at most 1.15 x embedded", "through the agent", "embedded", 1.15)])
 
 
+def foundation_call(shop, *words):
+    return [shop.foundation_benchmark, "--home", shop.home, *map(str, words)]
+
+
+def data_write_row(shop, sizes, place, name):
+    """1 KiB at a time, over the same files, with the agent's keys."""
+    count = sizes["small writes"]
+    shop.start_agent()
+    ours, plain = os.path.join(place, "data-ours"), os.path.join(place, "data-plain")
+    os.mkdir(ours)
+    os.mkdir(plain)
+    return Row(f"{count:,} times `Data.write` of 1 KiB, {name}", [
+        Contestant(".completeFileProtection", foundation_call(shop, "write", ours, count), prints_seconds=True),
+        Contestant("Foundation, .atomic", foundation_call(shop, "plain-write", plain, count), prints_seconds=True),
+    ], [ratio("at most 2 x Foundation's atomic write", ".completeFileProtection", "Foundation, .atomic", 2)])
+
+
+def data_read_row(shop, sizes):
+    shop.start_agent()
+    size = sizes["large"]
+    ours, plain = os.path.join(shop.memory, "data-ours"), os.path.join(shop.memory, "data-plain")
+    quietly(foundation_call(shop, "prepare", ours, size))
+    quietly(foundation_call(shop, "plain-prepare", plain, size))
+    return Row(f"`Data(contentsOf:)` of {size // MIB:,} MiB, tmpfs", [
+        Contestant("protected", foundation_call(shop, "read", ours, size), prints_seconds=True),
+        Contestant("Foundation, a plain file", foundation_call(shop, "plain-read", plain, size), prints_seconds=True),
+    ], [ratio("at most 1.5 x Foundation on a plain file", "protected", "Foundation, a plain file", 1.5)])
+
+
 def status_row(shop, sizes):
     shop.start_agent()
     environment = shop.ssh_agent()
@@ -263,6 +292,9 @@ ROWS = {
     "lock": lock_row,
     "crowd": crowd_row,
     "agent-protect": agent_protect_row,
+    "data-write": lambda shop, sizes: data_write_row(shop, sizes, shop.memory, "tmpfs"),
+    "data-write-ext4": lambda shop, sizes: data_write_row(shop, sizes, shop.disk, "ext4"),
+    "data-read": data_read_row,
     "status": status_row,
     "idle": idle_row,
 }

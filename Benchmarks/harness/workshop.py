@@ -24,23 +24,26 @@ def install_peers():
         say(f"warning: {failure}")
 
 
+PRODUCTS = ("candado", "candado-agent", "candado-benchmark", "candado-agent-benchmark", "candado-foundation-benchmark")
+
+
 def build(repository):
-    """Builds the release programs; returns the paths of candado and of the two programs that measure the library."""
-    options = ["-c", "release", "--static-swift-stdlib"]
-    for product in ("candado", "candado-agent", "candado-benchmark", "candado-agent-benchmark"):
+    """Builds the release programs; returns their directory."""
+    options = ["-c", "release", "-Xswiftc", "-static-stdlib"]
+    for product in PRODUCTS:
         say(f"building {product}")
         done = subprocess.run([program("swift"), "build", *options, "--product", product], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode != 0:
             raise Failed(f"swift build --product {product} failed:\n" + done.stdout.decode(errors="replace")[-3000:])
-    path = quietly([program("swift"), "build", *options, "--show-bin-path"], cwd=repository).decode().strip()
-    return tuple(os.path.join(path, name) for name in ("candado", "candado-benchmark", "candado-agent-benchmark"))
+    return quietly([program("swift"), "build", *options, "--show-bin-path"], cwd=repository).decode().strip()
 
 
 class Workshop:
     """Scratch space on tmpfs and on ext4, removed at the end; the keybag; the commands."""
 
-    def __init__(self, candado, benchmark, agent_benchmark, memory, disk):
-        self.candado, self.benchmark, self.agent_benchmark = candado, benchmark, agent_benchmark
+    def __init__(self, programs, memory, disk):
+        self.candado, _, self.benchmark, self.agent_benchmark, self.foundation_benchmark = (
+            os.path.join(programs, name) for name in PRODUCTS)
         self.ssh = None
         self.memory = tempfile.mkdtemp(prefix="candado-benchmark-", dir=memory)
         self.disk = tempfile.mkdtemp(prefix="candado-benchmark-", dir=disk)
