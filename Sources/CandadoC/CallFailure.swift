@@ -19,8 +19,22 @@ struct CallFailure: Error {
     }
 
     init(_ error: ProtectionError) {
+        let place = error.path.map { "\($0.quoted): " } ?? ""
         let advice = Advice.sentence(for: error).map { "; \($0)" } ?? ""
-        self.init(error.errorNumber, Self.kind(of: error.code), error.description + advice)
+        self.init(
+            error.errorNumber, Self.kind(of: error.code),
+            place + error.message + Self.reason(error.cause, error) + advice)
+    }
+
+    /// The cause between brackets, where it says more than the error.
+    private static func reason(_ cause: (any Error)?, _ error: ProtectionError) -> String {
+        switch cause {
+        case let cause as ProtectionError: return " (\(cause.message))"
+        case let cause as SystemError:
+            let sentence = SystemErrorText.sentence(cause.errorNumber)
+            return error.message.lowercased().hasSuffix(sentence.lowercased()) ? "" : " (\(cause.call): \(sentence))"
+        default: return ""
+        }
     }
 
     /// A call on an open file that failed.
