@@ -14,6 +14,10 @@ typedef char candado_wrap_is_at_28[offsetof(struct candado_record, wrap) == 28 ?
 typedef char candado_event_has_24_bytes[sizeof(struct candado_event) == 24 ? 1 : -1];
 typedef char candado_grace_is_at_16[offsetof(struct candado_event, grace_milliseconds) == 16 ? 1 : -1];
 
+const char *candado_version(void) {
+    return CANDADO_VERSION;
+}
+
 /* ---- The fork mark ------------------------------------------------------------------------------------------------- */
 
 uint32_t *candado_library_page = NULL;

@@ -1,3 +1,6 @@
+// The names are those of the C header.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CCandado
 import FileProtection
 import Glibc
@@ -20,8 +23,8 @@ public func candado_lock_state() -> Int32 {
 }
 
 @c @implementation
-public func candado_can_read(_ protection_class: Int32) -> Int32 {
-    Int32(truncatingIfNeeded: candado_library_result(AgentFunctions.canRead(protection_class)))
+public func candado_can_read(_ protectionClass: Int32) -> Int32 {
+    Int32(truncatingIfNeeded: candado_library_result(AgentFunctions.canRead(protectionClass)))
 }
 
 @c @implementation

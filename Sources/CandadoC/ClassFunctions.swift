@@ -1,3 +1,6 @@
+// The names are those of the C header.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CCandado
 import FileProtection
 import Glibc
@@ -5,9 +8,9 @@ import LinuxSystem
 import ProtectionModel
 
 @c @implementation
-public func candado_class_name(_ protection_class: Int32) -> UnsafePointer<CChar>? {
-    guard let name = ClassFunctions.name(protection_class) else {
-        _ = candado_library_result(ClassFunctions.unknownNumber(protection_class))
+public func candado_class_name(_ protectionClass: Int32) -> UnsafePointer<CChar>? {
+    guard let name = ClassFunctions.name(protectionClass) else {
+        _ = candado_library_result(ClassFunctions.unknownNumber(protectionClass))
         return nil
     }
     return name

@@ -1,3 +1,6 @@
+// The names are those of the C header.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CCandado
 import FileProtection
 import Glibc
@@ -8,9 +11,9 @@ import ProtectionModel
 
 @c @implementation
 public func candado_open(
-    _ path: UnsafePointer<CChar>?, _ access: Int32, _ protection_class: Int32
+    _ path: UnsafePointer<CChar>?, _ access: Int32, _ protectionClass: Int32
 ) -> candado_file {
-    candado_library_result(FileFunctions.open(path, access, protection_class))
+    candado_library_result(FileFunctions.open(path, access, protectionClass))
 }
 
 @c @implementation

@@ -1,3 +1,6 @@
+// The names are those of the C header.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CCandado
 import FileProtection
 import Glibc
@@ -22,16 +25,16 @@ public func candado_read_file_into(
 
 @c @implementation
 public func candado_write_file(
-    _ path: UnsafePointer<CChar>?, _ bytes: UnsafeRawPointer?, _ size: Int, _ protection_class: Int32, _ flags: UInt32
+    _ path: UnsafePointer<CChar>?, _ bytes: UnsafeRawPointer?, _ size: Int, _ protectionClass: Int32, _ flags: UInt32
 ) -> Int32 {
     Int32(
         truncatingIfNeeded: candado_library_result(
-            WholeFileFunctions.write(path, bytes, size, protection_class, flags)))
+            WholeFileFunctions.write(path, bytes, size, protectionClass, flags)))
 }
 
 @c @implementation
-public func candado_set_class(_ path: UnsafePointer<CChar>?, _ protection_class: Int32, _ flags: UInt32) -> Int32 {
-    Int32(truncatingIfNeeded: candado_library_result(WholeFileFunctions.setClass(path, protection_class, flags)))
+public func candado_set_class(_ path: UnsafePointer<CChar>?, _ protectionClass: Int32, _ flags: UInt32) -> Int32 {
+    Int32(truncatingIfNeeded: candado_library_result(WholeFileFunctions.setClass(path, protectionClass, flags)))
 }
 
 private enum WholeFileFunctions {

@@ -93,7 +93,7 @@ private struct Input {
     }
 
     /// A class, or nearly one.
-    mutating func class_() -> Int32 { byte() % 8 == 0 ? Int32(truncatingIfNeeded: number()) : Int32(byte() % 6) }
+    mutating func classNumber() -> Int32 { byte() % 8 == 0 ? Int32(truncatingIfNeeded: number()) : Int32(byte() % 6) }
     mutating func flags() -> UInt32 { byte() % 8 == 0 ? UInt32(truncatingIfNeeded: number()) : UInt32(byte() % 16) }
 
     /// A name in the directory, and nothing outside of it.
@@ -191,7 +191,7 @@ private struct Calls {
         case 11: Library.home.use(scene.protection)
         case 12: check(candado_connect_agent())
         case 13: check(candado_lock_state())
-        case 14: check(candado_can_read(input.class_()))
+        case 14: check(candado_can_read(input.classNumber()))
         case 15 where events.count < 4:
             let handle = candado_events_open()
             check(handle)
@@ -220,12 +220,12 @@ private struct Calls {
         case 34: readWhole()
         case 35:
             let path = input.path()
-            let protectionClass = input.class_()
+            let protectionClass = input.classNumber()
             let size = size()
             check(candado_write_file(path, buffer, size, protectionClass, input.flags()))
         case 36:
             let path = input.path()
-            check(candado_set_class(path, input.class_(), input.flags()))
+            check(candado_set_class(path, input.classNumber(), input.flags()))
         case 37:
             input.byte() % 2 == 0
                 ? try? scene.protection.lock() : try? scene.protection.unlock(passcode: Scene.secret())
@@ -247,7 +247,7 @@ private struct Calls {
     private mutating func open() {
         let path = input.path()
         let access = input.byte() % 8 == 0 ? Int32(truncatingIfNeeded: input.number()) : Int32(input.byte() % 4)
-        let file = candado_open(path, access, access == 3 ? input.class_() : Int32(input.byte() / 200))
+        let file = candado_open(path, access, access == 3 ? input.classNumber() : Int32(input.byte() / 200))
         check(file)
         if file > 0 { files.append(file) }
     }
