@@ -21,7 +21,9 @@ const char *candado_version(void) {
 /* ---- The fork mark ------------------------------------------------------------------------------------------------- */
 
 uint32_t *candado_library_page = NULL;
-uint32_t candado_library_used = 0;
+void *candado_library_files = NULL;
+/* 1 once there may be something that does not pass to a forked child. */
+static uint32_t is_used = 0;
 
 /* When the library is loaded, before any of its functions can run. */
 __attribute__((constructor)) static void map_page(void) {
@@ -44,13 +46,13 @@ int candado_library_first_use(void) {
         return ENOMEM;
     }
     if (__atomic_load_n(page, __ATOMIC_ACQUIRE) == 0) {
-        if (__atomic_load_n(&candado_library_used, __ATOMIC_ACQUIRE) == 1) {
+        if (__atomic_load_n(&is_used, __ATOMIC_ACQUIRE) == 1) {
             /* Another thread of a child that was forked in time may have come first: it wrote the page, then this. */
             return __atomic_load_n(page, __ATOMIC_ACQUIRE) == 1 ? 0 : ESTALE;
         }
         __atomic_store_n(page, 1, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&candado_library_used, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&is_used, 1, __ATOMIC_RELEASE);
     return 0;
 }
 

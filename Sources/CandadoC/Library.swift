@@ -13,19 +13,32 @@ enum Library {
     /// Throws in a forked child. Comes before everything else that a function does with the above.
     @inline(__always)
     static func check() throws(CallFailure) {
-        let number = candado_library_check()
-        guard number == 0 else { throw refusal(number) }
+        guard candado_library_table() == nil else { return }
+        _ = try firstUse()
     }
 
-    private static func refusal(_ number: Int32) -> CallFailure {
-        number == ESTALE ? .forked : .system(number, "no memory for the mark that tells a forked child")
+    /// Gives the table of open files.
+    @inline(never)
+    private static func firstUse() throws(CallFailure) -> UnsafeMutableRawPointer {
+        let number = candado_library_first_use()
+        guard number == 0 else {
+            throw number == ESTALE ? .forked : .system(number, "no memory for the mark that tells a forked child")
+        }
+        let table = Unmanaged.passUnretained(files).toOpaque()
+        candado_library_set_table(table)
+        return table
     }
 
     /// The open file of a handle.
     @inline(__always)
     static func file(_ handle: candado_file) throws(CallFailure) -> ProtectedFile {
-        try check()
-        guard let file = files.object(handle) else { throw .closedHandle }
+        // Straight from C's side: a lazy global is looked at by a call.
+        let table: UnsafeMutableRawPointer
+        if let known = candado_library_table() { table = known } else { table = try firstUse() }
+        let file = Unmanaged<HandleTable<ProtectedFile>>.fromOpaque(table)._withUnsafeGuaranteedRef {
+            $0.object(handle)
+        }
+        guard let file else { throw .closedHandle }
         return file
     }
 

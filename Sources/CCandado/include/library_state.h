@@ -9,20 +9,25 @@
 
 /* A word that reads as zero in every forked child, and 1 in the process in which it was mapped; NULL where there is none. */
 extern uint32_t *candado_library_page;
-/* 1 once there may be something that does not pass to a forked child. */
-extern uint32_t candado_library_used;
+/* The table of open files once it is there. Never freed. */
+extern void *candado_library_files;
 
-/* 0 when this process may use what the library keeps, else an errno. Before any lock is taken: one that another thread held
-   at the fork stays taken in the child for ever. */
-int candado_library_first_use(void);
-
-static inline int candado_library_check(void) {
-    if (candado_library_page != NULL && __atomic_load_n(candado_library_page, __ATOMIC_ACQUIRE) == 1 &&
-        __atomic_load_n(&candado_library_used, __ATOMIC_ACQUIRE) == 1) {
-        return 0;
+/* The table of open files, where this process may use what the library keeps; NULL for candado_library_first_use() to say
+   why not, or that there is none yet. Before any lock is taken: one that another thread held at the fork stays taken in the
+   child for ever. */
+static inline void *candado_library_table(void) {
+    if (candado_library_page == NULL || __atomic_load_n(candado_library_page, __ATOMIC_ACQUIRE) != 1) {
+        return NULL;
     }
-    return candado_library_first_use();
+    return __atomic_load_n(&candado_library_files, __ATOMIC_ACQUIRE);
 }
+
+static inline void candado_library_set_table(void *table) {
+    __atomic_store_n(&candado_library_files, table, __ATOMIC_RELEASE);
+}
+
+/* 0 when this process may use what the library keeps, and is marked as one that does; else an errno. */
+int candado_library_first_use(void);
 
 /* Notes the last failure in this thread. The text need not end with a NUL; what is too long is cut between characters. */
 void candado_library_note(int kind, const char *text, size_t size);
