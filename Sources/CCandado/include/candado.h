@@ -350,7 +350,8 @@ int candado_close(candado_file file);
 ssize_t candado_pread(candado_file file, void *buffer, size_t size, int64_t offset);
 
 /*
- * Writes at an offset; a gap before it becomes zeros. Up to 1 MiB is one step: after a crash all of it is there or none.
+ * Writes at an offset; a gap before it becomes zeros, which are written too: files are dense. Up to 1 MiB is one step: after
+ * a crash all of it is there or none.
  *
  * Returns size: all is written, or the call fails. Errors: EBADF (also of a handle for reading), ESTALE, ENOKEY, EBADMSG,
  * EFBIG, ENOSPC, EIO.
@@ -366,7 +367,7 @@ int64_t candado_append(candado_file file, const void *bytes, size_t size);
 /* Bytes of content. Errors: EBADF, ESTALE, ENOKEY, EBADMSG. */
 int64_t candado_length(candado_file file);
 
-/* Cuts the content, or lengthens it with zeros. Returns 0. Errors as for candado_pwrite(). */
+/* Cuts the content, or lengthens it with zeros, which are written. Returns 0. Errors as for candado_pwrite(). */
 int candado_truncate(candado_file file, int64_t length);
 
 /*
