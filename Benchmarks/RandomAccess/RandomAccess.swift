@@ -13,6 +13,9 @@ struct RandomAccess {
           read PATH COUNT             read blocks of a protected file
           overwrite PATH COUNT        overwrite blocks of a protected file, then sync
           plain-prepare, plain-read, plain-overwrite   the same on a plain file
+          agent-prepare, agent-read   the same with the agent's keys
+          agent-length PATH COUNT     ask for the length of an open file
+          agent-empty PATH COUNT      read no bytes
         """
 
     static func main() {
@@ -21,7 +24,10 @@ struct RandomAccess {
             let path = FilePath(words[6]), let home = FilePath(words[2]), let passcode = FilePath(words[4])
         else { return finish(64, usage) }
         do {
-            let seconds = try run(words[5], path, number) { try unlock(home, passcode) }
+            let seconds = try run(words[5], path, number) {
+                words[5].hasPrefix("agent-")
+                    ? try FileProtection.connect(KeybagHome(directory: home)) : try unlock(home, passcode)
+            }
             guard let seconds else { return finish(64, usage) }
             print(seconds)
         } catch {
@@ -40,8 +46,10 @@ struct RandomAccess {
         _ verb: String, _ path: FilePath, _ number: UInt64, _ unlocked: () throws -> FileProtection
     ) throws -> Double? {
         switch verb {
-        case "prepare": try prepare(path, number, unlocked())
-        case "read": try measure(ProtectedBlocks(path, unlocked(), for: .reading), number, writing: false)
+        case "prepare", "agent-prepare": try prepare(path, number, unlocked())
+        case "agent-length": try measureLength(path, number, unlocked())
+        case "agent-empty": try measureEmpty(path, number, unlocked())
+        case "read", "agent-read": try measure(ProtectedBlocks(path, unlocked(), for: .reading), number, writing: false)
         case "overwrite": try measure(ProtectedBlocks(path, unlocked(), for: .updating), number, writing: true)
         case "plain-prepare": try preparePlain(path, number)
         case "plain-read": try measure(PlainBlocks(path, [.read]), number, writing: false)
@@ -113,6 +121,26 @@ struct RandomAccess {
             }
             if writing { try file.synchronize() }
             try file.close()
+        }
+    }
+
+    static func measureLength(_ path: FilePath, _ count: UInt64, _ protection: FileProtection) throws -> Double {
+        let file = try protection.open(path, for: .reading)
+        let length = try file.length
+        return try timed {
+            for _ in 0..<count where try file.length != length {
+                throw ProtectionError(.invalidArgument, "the length changed")
+            }
+        }
+    }
+
+    static func measureEmpty(_ path: FilePath, _ count: UInt64, _ protection: FileProtection) throws -> Double {
+        let file = try protection.open(path, for: .reading)
+        let nothing = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        return try timed {
+            for _ in 0..<count where try file.read(into: nothing, at: 0) != 0 {
+                throw ProtectionError(.invalidArgument, "there is something")
+            }
         }
     }
 

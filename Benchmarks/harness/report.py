@@ -8,7 +8,8 @@ OURS = ("candado write", "candado read", "protect -r", "audit", "reads", "overwr
         "class FILE", "class A", "class B", "class C", "class D", "A in batches", "B in batches", "C in batches",
         "D in batches", "1 client", "all of them", "through the agent", "embedded", "candado status", "wake-ups",
         "anonymous memory", "class NAMES", "class --stdin0 --json", "default passcode cost", "cost of this benchmark",
-        ".completeFileProtection", "protected")
+        ".completeFileProtection", "protected",
+        "4 KiB reads in C", "length in C", "read of nothing in C")
 # These are asked for all of a large file at once, and give it.
 WHOLE_FILES = {"protected"}
 
@@ -104,6 +105,7 @@ Notes
 - Foundation's rows are a program on `ProtectedFoundation` (`Benchmarks/Foundation`), with the agent's keys; Foundation's own
   calls are made by the same program. A protected file is durable, with its name, when the call returns; Foundation's atomic write
   syncs the file, and not its name.
+- libcandado's row is a C program (`Benchmarks/CLibrary`) beside `candado-benchmark`, which does the same with the Swift library.
 - Wake-ups are voluntary context switches of all threads of the agent, memory is `Anonymous` of its `smaps_rollup`, while nobody asks it.
 - Peak memory is what `/usr/bin/time -f %M` says in the round that warms up.
 - `getfattr -R` exits with 1 because directories have no record of their own here; it answers for every file all the same.

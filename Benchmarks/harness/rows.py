@@ -242,6 +242,29 @@ def data_read_row(shop, sizes):
     ], [ratio("at most 1.5 x Foundation on a plain file", "protected", "Foundation, a plain file", 1.5)])
 
 
+def library_row(shop, sizes):
+    """The C library beside the Swift library: the same agent, the same class, the same file."""
+    shop.start_agent()
+    path = os.path.join(shop.memory, "library")
+    swift = [shop.benchmark, "--home", shop.home, "--passcode-file", shop.passcode]
+    quietly([*swift, "agent-prepare", path, str(sizes["large"])])
+    count = sizes["operations"]
+    calls = 10 * count
+    contestant = lambda name, *words: Contestant(name, list(map(str, words)), prints_seconds=True)
+    over = lambda ours, peer: lambda of: (of[ours].seconds - of[peer].seconds) / calls * 1e9
+    rate = lambda of: of["4 KiB reads in Swift"].seconds / of["4 KiB reads in C"].seconds
+    return Row(f"libcandado: {count:,} random reads, {calls:,} small calls", [
+        contestant("4 KiB reads in C", shop.library_benchmark, shop.home, "read", path, count),
+        contestant("length in C", shop.library_benchmark, shop.home, "length", path, calls),
+        contestant("read of nothing in C", shop.library_benchmark, shop.home, "empty", path, calls),
+        contestant("4 KiB reads in Swift", *swift, "agent-read", path, count),
+        contestant("length in Swift", *swift, "agent-length", path, calls),
+        contestant("read of nothing in Swift", *swift, "agent-empty", path, calls),
+    ], [Goal("reads at least 0.8 x the Swift library", rate, 0.8, True),
+        Goal("length: at most 50 ns above the Swift library", over("length in C", "length in Swift"), 50, unit=" ns"),
+        Goal("read of nothing: at most 50 ns above", over("read of nothing in C", "read of nothing in Swift"), 50, unit=" ns")])
+
+
 def status_row(shop, sizes):
     shop.start_agent()
     environment = shop.ssh_agent()
@@ -295,6 +318,7 @@ ROWS = {
     "data-write": lambda shop, sizes: data_write_row(shop, sizes, shop.memory, "tmpfs"),
     "data-write-ext4": lambda shop, sizes: data_write_row(shop, sizes, shop.disk, "ext4"),
     "data-read": data_read_row,
+    "library": library_row,
     "status": status_row,
     "idle": idle_row,
 }

@@ -25,6 +25,8 @@ def install_peers():
 
 
 PRODUCTS = ("candado", "candado-agent", "candado-benchmark", "candado-agent-benchmark", "candado-foundation-benchmark")
+# A C program, which no package manager builds.
+LIBRARY_BENCHMARK = "candado-library-benchmark"
 
 
 def build(repository):
@@ -35,7 +37,14 @@ def build(repository):
         done = subprocess.run([program("swift"), "build", *options, "--product", product], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode != 0:
             raise Failed(f"swift build --product {product} failed:\n" + done.stdout.decode(errors="replace")[-3000:])
-    return quietly([program("swift"), "build", *options, "--show-bin-path"], cwd=repository).decode().strip()
+    path = quietly([program("swift"), "build", *options, "--show-bin-path"], cwd=repository).decode().strip()
+    say("building libcandado")
+    library = quietly([os.path.join(repository, "scripts", "build-c-library")], cwd=repository).decode().strip()
+    library = os.path.join(repository, library)
+    source = os.path.join(repository, "Benchmarks", "CLibrary", "library.c")
+    quietly([program("clang"), "-O2", "-Wall", "-I", library, source, "-L", library, "-lcandado", "-Wl,-rpath," + library,
+             "-o", os.path.join(path, "candado-library-benchmark")])
+    return path
 
 
 class Workshop:
@@ -44,6 +53,7 @@ class Workshop:
     def __init__(self, programs, memory, disk):
         self.candado, _, self.benchmark, self.agent_benchmark, self.foundation_benchmark = (
             os.path.join(programs, name) for name in PRODUCTS)
+        self.library_benchmark = os.path.join(programs, LIBRARY_BENCHMARK)
         self.ssh = None
         self.memory = tempfile.mkdtemp(prefix="candado-benchmark-", dir=memory)
         self.disk = tempfile.mkdtemp(prefix="candado-benchmark-", dir=disk)
