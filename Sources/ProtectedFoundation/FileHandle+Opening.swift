@@ -16,7 +16,7 @@ extension FileHandle {
     /// (``ProtectedFileHandle``). Throws `CocoaError`: 257 with `EPERM` beneath when it is locked.
     public convenience init(forReadingFrom url: URL) throws {
         let opening = HandleOpening(url, .reading)
-        if let made = try opening.protected() as? Self {
+        if let made = try opening.protected(as: Self.self) {
             self.init(made: made)
         } else {
             try self.init(plainForReadingFrom: url)
@@ -29,7 +29,7 @@ extension FileHandle {
     /// Throws `CocoaError`: 513 with `EPERM` beneath when the file is locked.
     public convenience init(forWritingTo url: URL) throws {
         let opening = HandleOpening(url, .writing)
-        if let made = try opening.protected() as? Self {
+        if let made = try opening.protected(as: Self.self) {
             self.init(made: made)
         } else {
             try self.init(plainForWritingTo: url)
@@ -40,7 +40,7 @@ extension FileHandle {
     /// Opens a file for reading and writing, as Foundation's call does; see ``init(forWritingTo:)``.
     public convenience init(forUpdating url: URL) throws {
         let opening = HandleOpening(url, [.reading, .writing])
-        if let made = try opening.protected() as? Self {
+        if let made = try opening.protected(as: Self.self) {
             self.init(made: made)
         } else {
             try self.init(plainForUpdating: url)
@@ -51,8 +51,8 @@ extension FileHandle {
     /// The same as ``init(forReadingFrom:)`` by path; nil when the file cannot be opened, and so when it is locked.
     public convenience init?(forReadingAtPath path: String) {
         let opening = HandleOpening(path, .reading)
-        guard let made = try? opening.outcome() else { return nil }
-        if let made = made.handle as? Self {
+        guard let outcome = try? opening.outcome(as: Self.self) else { return nil }
+        if let made = outcome.handle {
             self.init(made: made)
         } else {
             self.init(plainForReadingAtPath: path)
@@ -63,8 +63,8 @@ extension FileHandle {
     /// The same as ``init(forWritingTo:)`` by path; nil when the file cannot be opened, and so when it is locked.
     public convenience init?(forWritingAtPath path: String) {
         let opening = HandleOpening(path, .writing)
-        guard let made = try? opening.outcome() else { return nil }
-        if let made = made.handle as? Self {
+        guard let outcome = try? opening.outcome(as: Self.self) else { return nil }
+        if let made = outcome.handle {
             self.init(made: made)
         } else {
             self.init(plainForWritingAtPath: path)
@@ -75,8 +75,8 @@ extension FileHandle {
     /// The same as ``init(forUpdating:)`` by path; nil when the file cannot be opened, and so when it is locked.
     public convenience init?(forUpdatingAtPath path: String) {
         let opening = HandleOpening(path, [.reading, .writing])
-        guard let made = try? opening.outcome() else { return nil }
-        if let made = made.handle as? Self {
+        guard let outcome = try? opening.outcome(as: Self.self) else { return nil }
+        if let made = outcome.handle {
             self.init(made: made)
         } else {
             self.init(plainForUpdatingAtPath: path)
@@ -105,22 +105,28 @@ private struct HandleOpening {
     }
 
     /// The handle of a protected file; nil when it is Foundation's business.
-    func protected() throws -> FileHandle? {
+    func protected<Handle: FileHandle>(as type: Handle.Type) throws -> Handle? {
         guard let item else { return nil }
         do throws(ProtectionError) {
             // What cannot be looked at may be a container, in which nothing plain must be written.
             if let problem = item.problem, access.contains(.writing) { throw problem }
             guard item.isProtected else { return nil }
-            return try ProtectedFileHandle.open(item, access, path: path)
+            guard let handle = try ProtectedFileHandle.open(item, access, path: path) as? Handle else {
+                throw ProtectionError(.unsupported, "a \(type) cannot open a protected file", path: item.path)
+            }
+            return handle
         } catch {
             throw CocoaError(error, direction, path: path)
         }
     }
 
     /// The same, wrapped so that an error is not mistaken for a plain file.
-    func outcome() throws -> (handle: FileHandle?, isPlain: Bool) {
-        let handle = try protected()
-        return (handle, handle == nil)
+    func outcome<Handle: FileHandle>(as type: Handle.Type) throws -> Outcome<Handle> {
+        Outcome(handle: try protected(as: type))
+    }
+
+    struct Outcome<Handle> {
+        let handle: Handle?
     }
 
     /// Closes a plain handle and throws when somebody has protected the file since it was looked at.
