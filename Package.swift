@@ -90,7 +90,8 @@ let package = Package(
             dependencies: [
                 "AgentClient", "AgentServer", "FileProtection", "TestSupport", "candado-agent", "candado-test-client",
             ]),
-        .testTarget(name: "FileProtectionTests", dependencies: ["FileProtection", "TestSupport"]),
+        .testTarget(
+            name: "FileProtectionTests", dependencies: ["FileProtection", "Cryptography", "TestSupport", "candado-agent"]),
         .testTarget(
             name: "ProtectedFoundationTests",
             dependencies: ["ProtectedFoundation", "FileProtection", "TestSupport", "candado-agent"]),

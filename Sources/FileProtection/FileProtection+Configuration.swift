@@ -1,3 +1,4 @@
+import AgentClient
 import Glibc
 import Keybag
 import LinuxSystem
@@ -37,48 +38,143 @@ extension FileProtection {
     private struct Shared: Sendable {
         var configuration = Configuration.agent
         /// Nil until the first use, and after one that failed.
-        var protection: FileProtection?
+        var connection: Connection?
+        /// How the last try to connect failed, by its number.
+        var failure: (number: Int, error: ProtectionError)?
+    }
+
+    /// What ``shared`` gave out last.
+    fileprivate struct Connection: Sendable {
+        let protection: FileProtection
+        /// Of an agent: what its connection depends on.
+        var agent: (socket: FilePath, process: Int32)?
     }
 
     private static let common = Mutex(Shared())
+    /// Tries to connect that have begun.
+    private static let tries = Atomic<Int>(0)
+    /// Threads that ask for ``shared`` now.
+    static let askers = Atomic<Int>(0)
 
-    /// Says where ``shared`` gets its keys from, from now on; handles that are open keep theirs. Opens an embedded keybag at
-    /// once; an agent is called when it is needed first.
+    /// Says where ``shared`` gets its keys from, from now on. Opens an embedded keybag at once; an agent is called when it is
+    /// needed first.
+    ///
+    /// What was opened before keeps working as it did. The class keys of an embedded keybag that nothing refers to any more
+    /// are erased.
     ///
     /// Throws like ``open(_:system:clock:)`` for ``Configuration/embedded(_:)``; then everything is as it was.
     /// Thread-safe.
     public static func configure(_ configuration: Configuration) throws(ProtectionError) {
-        let protection: FileProtection?
+        var connection: Connection?
         switch configuration.source {
-        case .agent: protection = nil
-        case .embedded(let home): protection = try open(try home.orOfThisProcess())
-        case .given(let given): protection = given
+        case .agent: break
+        case .embedded(let home): connection = Connection(protection: try open(try home.orOfThisProcess()))
+        case .given(let given): connection = Connection(protection: given)
         }
-        common.withLock { $0 = Shared(configuration: configuration, protection: protection) }
+        let next = Shared(configuration: configuration, connection: connection)
+        // What it replaces ends after the lock is given up: a keybag that closes waits for its users.
+        _ = common.withLock { common in
+            let before = common
+            common = next
+            return before
+        }
     }
 
     /// What the calls of this process use that name no other: as configured, else the user's agent.
     ///
-    /// Throws like ``connect(_:system:clock:)`` when there is no agent: a call that cannot protect fails, and the next one
-    /// tries again. Thread-safe.
+    /// The first use connects, whatever number of threads come at once, and the others get the same. When there is no
+    /// agent it throws, and a later call tries again: an agent that starts later is found. An agent that is started anew
+    /// is found by the connection itself, or by a new one when its socket lies elsewhere, when it serves another keybag,
+    /// and in a forked child.
+    ///
+    /// Throws `noKeybag` or `agentNotReachable`, with a message that says what to do, and else like
+    /// ``connect(_:system:clock:)``: a call that cannot protect fails. Thread-safe.
     public static var shared: FileProtection {
         get throws(ProtectionError) {
-            try common.withLock { (common) throws(ProtectionError) in
-                if let protection = common.protection { return protection }
-                // Only an agent has none yet.
-                guard case .agent(let home) = common.configuration.source else {
-                    throw ProtectionError(.invalidArgument, "no source of class keys is configured")
+            let triesBefore = tries.load(ordering: .acquiring)
+            askers.add(1, ordering: .acquiringAndReleasing)
+            defer { askers.subtract(1, ordering: .acquiringAndReleasing) }
+            return try common.withLock { (common) throws(ProtectionError) in
+                guard case .agent(let given) = common.configuration.source else {
+                    // Every other source came with its keybag.
+                    guard let connection = common.connection else {
+                        throw ProtectionError(.invalidArgument, "no source of class keys is configured")
+                    }
+                    return connection.protection
                 }
-                let protection = try connect(try home.orOfThisProcess())
-                common.protection = protection
-                return protection
+                if let connection = common.connection, connection.isFit(for: given) { return connection.protection }
+                // An agent that does not answer takes its time to say so: those who waited meanwhile do not wait again.
+                if let failure = common.failure, failure.number > triesBefore { throw failure.error }
+                let number = tries.add(1, ordering: .acquiringAndReleasing).newValue
+                do throws(ProtectionError) {
+                    let connection = try Connection(toAgentOf: given)
+                    common.connection = connection
+                    return connection.protection
+                } catch {
+                    common.failure = (number, error)
+                    throw error
+                }
             }
         }
     }
 }
 
+extension FileProtection.Connection {
+    fileprivate init(toAgentOf given: KeybagHome?) throws(ProtectionError) {
+        let home = try given.orOfThisProcess()
+        do throws(ProtectionError) {
+            protection = try FileProtection.connect(home)
+            agent = (try home.agentSocket(), getpid())
+        } catch { throw Self.advised(error, home) }
+    }
+
+    /// False when a new connection could do better than this one.
+    fileprivate func isFit(for given: KeybagHome?) -> Bool {
+        guard let client = protection.agent, let agent else { return true }
+        guard agent.process == getpid() else { return false }
+        if client.isConnected { return true }
+        // The client looks for the next agent itself, at the same socket and for the same keybag. Where that cannot be
+        // told, its own errors say more.
+        guard let home = try? given.orOfThisProcess(), let socket = try? home.agentSocket(),
+            let keybag = try? Keybag.claimedIdentifier(in: home)
+        else { return true }
+        return socket == agent.socket && keybag == client.keybagIdentifier
+    }
+
+    /// Nil when there is a keybag, or when that cannot be told.
+    private static func whyNoKeybag(in home: KeybagHome) -> ProtectionError? {
+        do throws(ProtectionError) {
+            _ = try Keybag.claimedIdentifier(in: home)
+            return nil
+        } catch { return error.code == .noKeybag ? error : nil }
+    }
+
+    /// An error with what to do about it: whoever meets it may never have heard of an agent.
+    private static func advised(_ given: ProtectionError, _ home: KeybagHome) -> ProtectionError {
+        var error = given
+        // Where no keybag is, no agent can be either, and starting one is no advice.
+        if AgentTrouble(error) == .absent, let reason = whyNoKeybag(in: home) { error = reason }
+        let embedded = "or give this process a keybag of its own with FileProtection.configure(.embedded(...))"
+        switch error.code {
+        case .agentNotReachable where AgentTrouble(error) == .absent:
+            return ProtectionError(
+                error.code,
+                "no agent runs that holds the keys of protected files, so nothing was read or written; "
+                    + "start it with 'candado unlock', \(embedded)",
+                path: error.path, cause: error.cause)
+        case .noKeybag:
+            return ProtectionError(
+                error.code,
+                "there is no keybag for protected files, so nothing was read or written; "
+                    + "make one with 'candado init', \(embedded)",
+                path: error.path, cause: error.cause)
+        default: return error
+        }
+    }
+}
+
 extension KeybagHome {
-    /// The home that this process's environment names. Throws like ``init(environment:)``.
+    /// The home that this process's environment names. Throws `invalidArgument` when it names none.
     public static func ofThisProcess() throws(ProtectionError) -> KeybagHome {
         try KeybagHome { name in getenv(name).map { FilePath(copying: $0).bytes } }
     }

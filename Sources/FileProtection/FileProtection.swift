@@ -10,15 +10,16 @@ import Synchronization
 /// while the lock state allows it.
 ///
 /// ```swift
-/// let protection = try FileProtection.connect(try KeybagHome(environment: environment))   // the user's agent
-/// try protection.write(Array("hello".utf8), to: "note.txt", class: .complete)
-/// let bytes = try protection.contents(of: "note.txt")
+/// let protection = try FileProtection.shared   // the user's agent, unless configured otherwise
+/// try await protection.write(Array("hello".utf8), to: "note.txt", class: .complete)
+/// let bytes = try await protection.contents(of: "note.txt")
 /// for await event in protection.lockEvents() { react(to: event) }
 /// ```
 ///
 /// With an agent the lock state is the user's: whoever locks, every process is locked. In the embedded form
 /// (``open(_:system:clock:)``) this process holds the class keys itself, and they are gone when it ends. Both forms mean the
-/// same. Thread-safe. It does not have: passcode prompts, or a way to read what is locked.
+/// same. Calls that take long have a form for asynchronous code too. Thread-safe. It does not have: passcode prompts, or a
+/// way to read what is locked.
 public final class FileProtection: Sendable {
     /// Where class keys are.
     private enum Source {
@@ -33,9 +34,9 @@ public final class FileProtection: Sendable {
     public let settings: Settings
     /// Protected files, seen through these class keys.
     public let files: ProtectedFileSystem
-    private let clock: any SystemClock
+    let clock: any SystemClock
     /// Directories in which leftovers were looked for: once is enough for many files of one directory.
-    private let sweptDirectories = Mutex<Set<FilePath>>([])
+    let sweptDirectories = Mutex<Set<FilePath>>([])
 
     private init(
         _ source: Source, _ home: KeybagHome, _ settings: Settings, _ system: any SystemCalls, _ clock: any SystemClock
@@ -132,102 +133,18 @@ public final class FileProtection: Sendable {
         }
     }
 
-    /// Lock events from now on, in order: `willLock` before, `didLock` after the keys are gone, `didUnlock` after they are
-    /// usable.
+    /// Lock events from now on, in order, to each subscriber all of them: `willLock` before, `didLock` after the keys are
+    /// gone, `didUnlock` after they are usable. Nothing waits for a subscriber, and what it has not taken yet is kept for it.
+    ///
+    /// An agent that ends while unlocked is a `didLock`; the stream goes on with the next agent, which is found within
+    /// about a second of its start. The stream ends with this object, and with the task that consumes it. Subscribe before
+    /// you look at ``lockState``, so that nothing falls between the two.
     public func lockEvents() -> AsyncStream<LockEvent> { control.lockEvents() }
 
     /// True when a fresh open of a file of this class would succeed now.
     public func canRead(_ protectionClass: ProtectionClass) -> Bool { files.keys.canUnwrap(protectionClass) }
 
-    // MARK: - Whole files
-
-    /// Writes a whole file atomically and durably. Class D is written `ProtectionClass.none` here, since `.none` alone
-    /// would be read as no class given. The class is the one given, else that of the file it replaces, else
-    /// the directory's, else the default. Content that is locked is never replaced.
-    ///
-    /// Throws `locked`, `unsupported`, `damaged`, `foreignKeybag`, `system`.
-    public func write(
-        _ content: [UInt8], to path: FilePath, class protectionClass: ProtectionClass? = nil
-    ) throws(ProtectionError) {
-        let position = Mutex(0)
-        try files.write(to: path, class: protectionClass) { buffer in
-            position.withLock { position in
-                let count = min(buffer.count, content.count - position)
-                content.withUnsafeBytes { bytes in
-                    UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
-                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[position..<(position + count)]))
-                }
-                position += count
-                return count
-            }
-        }
-    }
-
-    /// The whole content of a file, in ordinary memory of the caller.
-    ///
-    /// Throws `locked`, `notProtected`, `recordMissing`, `damaged`, `foreignKeybag`, `needsNewerVersion`, `system`.
-    public func contents(of path: FilePath) throws(ProtectionError) -> [UInt8] {
-        let content = Mutex<[UInt8]>([])
-        try files.read(path) { bytes in content.withLock { $0.append(contentsOf: bytes) } }
-        return content.withLock { $0 }
-    }
-
-    // MARK: - Handles and classes
-
-    /// Opens a file for positioned reads and writes that obey the state matrix: class A is checked at every call, class
-    /// B at open only.
-    public func open(
-        _ path: FilePath, for access: ProtectedFileSystem.Access
-    ) throws(ProtectionError) -> ProtectedFile {
-        try files.open(path, for: access)
-    }
-
-    /// Changes the class of a file by wrapping its key anew, or with `rekey` by giving it a new key; or the class that a
-    /// directory gives to new files.
-    @discardableResult
-    public func setProtectionClass(
-        _ protectionClass: ProtectionClass, of path: FilePath, rekey: Bool = false
-    ) throws(ProtectionError) -> ClassChange {
-        try files.setProtectionClass(of: path, to: protectionClass, rekey: rekey)
-    }
-
-    /// The class that a file claims, or that a directory gives to new files; nil for a plain file. Needs no key.
-    public func protectionClass(of path: FilePath) throws(ProtectionError) -> ProtectionClass? {
-        try files.protectionClass(of: path)
-    }
-
-    // MARK: - Trees
-
-    /// Converts a file or a tree in place (`TreeConversion`), keeps Candado's own home out of it, and puts the recovery
-    /// capsule at the root of a tree that was protected.
-    public func convert(
-        _ path: FilePath, _ conversion: Conversion, options: TreeConversion.Options = TreeConversion.Options(),
-        isCancelled: @escaping @Sendable () -> Bool = { false }, progress: @escaping @Sendable (Int) -> Void = { _ in },
-        report: @escaping @Sendable (ConversionOutcome) -> Void
-    ) throws(ProtectionError) {
-        var options = options
-        options.excluded.formUnion(files.excluded)
-        options.homeMarks = KeybagHome.marks
-        let tree = TreeConversion(
-            files, conversion, options: options, isCancelled: isCancelled, progress: progress, report: report)
-        if case .protect = conversion, options.recursive, isDirectory(path), try !tree.isExcluded(path) {
-            // Needs no key, so that an agent's client can do it in its own view of the file system.
-            let own = embeddedKeybag
-            let keybag = if let own { own } else { try Keybag.open(home, system: files.system, clock: clock) }
-            _ = try keybag.placeRecoveryCapsule(in: path)
-        }
-        // In the home itself temporary names are other commands' business.
-        if !isDirectory(path), try !tree.isExcluded(path),
-            sweptDirectories.withLock({ $0.insert(path.parent).inserted })
-        {
-            try tree.removeLeftovers(beside: path)
-        }
-        try tree.run(path)
-    }
-
-    private func isDirectory(_ path: FilePath) -> Bool {
-        (try? files.system.status(of: path, in: currentDirectory, followLinks: false))?.kind == .directory
-    }
+    // MARK: - Candado's own files
 
     /// Home and state and what lies in them, by identity: no path, link or mount leads around that.
     public func ownFiles() -> Set<FileIdentity> { files.excluded }

@@ -41,7 +41,7 @@ import Testing
     @Test func theEventOfAChangeComesWhenItIsReal() async throws {
         let place = try AgentPlace()
         let path = place.directory.appending("file")
-        try place.protection.write(Self.content, to: path, class: .complete)
+        try await place.protection.write(Self.content, to: path, class: .complete)
         let observer = try Observer(place.agent.connect(), path, Self.content)
         // From here on no event is missed.
         let events = observer.protection.lockEvents()

@@ -1,0 +1,131 @@
+import FileProtection
+import NotesStore
+import Testing
+
+/// The app through lock and unlock, with a real agent.
+@Suite struct NotesStoreTests {
+    private let agent: Agent
+    private let store: NotesStore
+    private let importer: Importer
+
+    init() async throws {
+        agent = try Agent()
+        try await agent.unlock()
+        store = try NotesStore(agent.root.appending("notes"), agent.protection)
+        importer = try Importer(agent.root.appending("inbox"), agent.protection)
+    }
+
+    /// The code of what `body` throws; nil when it throws nothing.
+    private func code<Value>(_ body: () async throws -> Value) async -> ProtectionError.Code? {
+        do {
+            _ = try await body()
+            return nil
+        } catch { return (error as? ProtectionError)?.code }
+    }
+
+    @Test func notesAreThereWhileUnlockedAndLockedIsNotAbsent() async throws {
+        try await store.save("Milk\nBread", as: "shopping")
+        #expect(try await store.note("shopping") == "Milk\nBread")
+        #expect(try await store.firstLine(of: "shopping") == "Milk")
+        #expect(try await store.note("nothing") == nil)
+        let path = store.directory.appending("shopping.note")
+        #expect(try agent.protection.protectionClass(of: path) == .complete)
+        for preview in try agent.protection.previews(of: path) {
+            #expect(try agent.protection.protectionClass(of: preview.path) == .complete)
+        }
+        try agent.protection.lock()
+        #expect(await code { try await store.note("shopping") } == .locked(.complete))
+        #expect(await code { try await store.firstLine(of: "shopping") } == .locked(.complete))
+        #expect(await code { try await store.save("lost?", as: "shopping") } == .locked(.complete))
+        #expect(await code { try await store.save("new", as: "new") } == .locked(.complete))
+        #expect(try store.titles() == ["shopping"])
+        // What is not there is not there in every state.
+        #expect(try await store.note("nothing") == nil)
+        try await agent.unlock()
+        #expect(try await store.note("shopping") == "Milk\nBread")
+        try agent.protection.lock()
+        try await store.remove("shopping")
+        #expect(try store.titles().isEmpty)
+    }
+
+    @Test func theStoreClosesWithTheLockAndSaysSo() async throws {
+        let (told, teller) = AsyncStream.makeStream(of: NotesStore.Event.self)
+        let following = store.followLock { teller.yield($0) }
+        var events = told.makeAsyncIterator()
+        for round in 1...3 {
+            try await store.save("text", as: "a")
+            try await store.save("text", as: "b")
+            #expect(await store.heldNotes == 2)
+            try agent.protection.lock()
+            #expect(await events.next() == .closed(dropped: 2), "round \(round)")
+            #expect(await store.heldNotes == 0)
+            try await agent.unlock()
+            #expect(await events.next() == .opened)
+        }
+        following.cancel()
+        await following.value
+    }
+
+    /// The cache answers nothing after the lock, also when the event has not come yet.
+    @Test func whatIsHeldIsNotShownAfterTheLock() async throws {
+        try await store.save("text", as: "a")
+        #expect(await store.heldNotes == 1)
+        try agent.protection.lock()
+        #expect(await store.heldNotes == 1)
+        #expect(await code { try await store.note("a") } == .locked(.complete))
+    }
+
+    @Test func anImportGoesOnThroughTheLockAndNewOnesBeginAfterIt() async throws {
+        let (pieces, sender) = AsyncStream.makeStream(of: [UInt8].self)
+        let (begun, beginner) = AsyncStream.makeStream(of: Void.self)
+        let importing = Task { [importer] in
+            try await importer.importNote(
+                "letter",
+                from: pieces.map { piece in
+                    beginner.yield()
+                    return piece
+                })
+        }
+        sender.yield(Array("begun unlocked, ".utf8))
+        for await _ in begun { break }
+        try agent.protection.lock()
+        #expect(try importer.finished().isEmpty)
+        sender.yield(Array("ended locked".utf8))
+        sender.finish()
+        try await importing.value
+        let (others, otherSender) = AsyncStream.makeStream(of: [UInt8].self)
+        otherSender.yield(Array("all of it locked".utf8))
+        otherSender.finish()
+        try await importer.importNote("parcel", from: others)
+        #expect(try importer.finished() == ["letter", "parcel"])
+        // Nobody reads them now, and nothing is lost in trying.
+        #expect(await code { try await store.takeIn(importer) } == .locked(.completeUnlessOpen))
+        #expect(try importer.finished() == ["letter", "parcel"])
+        try await agent.unlock()
+        #expect(try await store.takeIn(importer) == ["letter", "parcel"])
+        #expect(try importer.finished().isEmpty)
+        #expect(try await store.note("letter") == "begun unlocked, ended locked")
+        #expect(try await store.note("parcel") == "all of it locked")
+        for title in try store.titles() {
+            let path = store.directory.appending(FilePath(title + ".note") ?? "x")
+            #expect(try agent.protection.protectionClass(of: path) == .complete)
+        }
+    }
+
+    @Test func anImportThatFailsLeavesNothing() async throws {
+        struct Broken: Error {}
+        let pieces = AsyncThrowingStream<[UInt8], any Error> { continuation in
+            continuation.yield([1, 2, 3])
+            continuation.finish(throwing: Broken())
+        }
+        await #expect(throws: Broken.self) { try await importer.importNote("letter", from: pieces) }
+        #expect(try importer.finished().isEmpty)
+    }
+
+    @Test(arguments: ["", ".hidden", "a/b", "../a", String(repeating: "a", count: 201)])
+    func aTitleThatIsAPathIsRefused(title: String) async throws {
+        #expect(await code { try await store.save("x", as: title) } == .invalidArgument)
+        #expect(await code { try await store.note(title) } == .invalidArgument)
+        #expect(try store.titles().isEmpty)
+    }
+}

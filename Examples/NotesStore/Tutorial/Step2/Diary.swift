@@ -1,0 +1,26 @@
+import FileProtection
+
+/// A diary: one file for each day, readable only while the user is there.
+struct Diary {
+    let protection: FileProtection
+    let directory: FilePath
+
+    /// Uses the user's agent, or says what to do when none runs.
+    init(in directory: FilePath) throws {
+        protection = try FileProtection.shared
+        self.directory = directory
+        // New files in it are of class A, whoever makes them.
+        try protection.setProtectionClass(.complete, of: directory)
+    }
+
+    func write(_ text: String, for day: String) async throws {
+        try await protection.write(Array(text.utf8), to: try path(of: day), class: .complete)
+    }
+
+    private func path(of day: String) throws -> FilePath {
+        guard let name = FilePath(day), !day.isEmpty, !day.contains("/"), !day.hasPrefix(".") else {
+            throw ProtectionError(.invalidArgument, "a day is no path")
+        }
+        return directory.appending(name)
+    }
+}

@@ -1,0 +1,80 @@
+import LinuxSystem
+import ProtectedFiles
+import ProtectionModel
+import Synchronization
+
+extension FileProtection {
+    /// Writes a whole file atomically and durably. Class D is written `ProtectionClass.none` here, since `.none` alone
+    /// would be read as no class given. The class is the one given, else that of the file it replaces, else
+    /// the directory's, else the default. Content that is locked is never replaced.
+    ///
+    /// Throws `locked`, `unsupported`, `damaged`, `foreignKeybag`, `system`.
+    public func write(
+        _ content: [UInt8], to path: FilePath, class protectionClass: ProtectionClass? = nil
+    ) throws(ProtectionError) {
+        try files.write(to: path, class: protectionClass, from: Self.source(of: content))
+    }
+
+    /// Hands out content piece by piece.
+    static func source(
+        of content: [UInt8], _ observe: @escaping @Sendable (Int) throws -> Void = { _ in }
+    ) -> ProtectedFileSystem.Source {
+        let position = Mutex(0)
+        return { buffer in
+            try position.withLock { position in
+                let count = min(buffer.count, content.count - position)
+                try observe(count)
+                content.withUnsafeBytes { bytes in
+                    UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[position..<(position + count)]))
+                }
+                position += count
+                return count
+            }
+        }
+    }
+
+    /// The whole content of a file, in ordinary memory of the caller.
+    ///
+    /// Throws `locked`, `notProtected`, `recordMissing`, `damaged`, `foreignKeybag`, `needsNewerVersion`, `system`.
+    public func contents(of path: FilePath) throws(ProtectionError) -> [UInt8] {
+        try contents(of: path) { _ in }
+    }
+
+    /// The same; `observe` gets the bytes of each piece, and may throw to end it.
+    func contents(
+        of path: FilePath, _ observe: @escaping @Sendable (Int) throws -> Void
+    ) throws(ProtectionError) -> [UInt8] {
+        let content = Mutex<[UInt8]>([])
+        try files.read(path) { bytes in
+            try observe(bytes.count)
+            content.withLock { $0.append(contentsOf: bytes) }
+        }
+        return content.withLock { content in
+            defer { content = [] }
+            return content
+        }
+    }
+
+    /// Opens a file for positioned reads and writes that obey the state matrix: class A is checked at every call, class
+    /// B at open only.
+    public func open(
+        _ path: FilePath, for access: ProtectedFileSystem.Access
+    ) throws(ProtectionError) -> ProtectedFile {
+        try files.open(path, for: access)
+    }
+
+    /// Changes the class of a file by wrapping its key anew, or with `rekey` by giving it a new key; or the class that a
+    /// directory gives to new files.
+    @discardableResult
+    public func setProtectionClass(
+        _ protectionClass: ProtectionClass, of path: FilePath, rekey: Bool = false
+    ) throws(ProtectionError) -> ClassChange {
+        try files.setProtectionClass(of: path, to: protectionClass, rekey: rekey)
+    }
+
+    /// The class that a file claims, or that a directory gives to new files; nil for a plain file. Needs no key.
+    public func protectionClass(of path: FilePath) throws(ProtectionError) -> ProtectionClass? {
+        try files.protectionClass(of: path)
+    }
+}
