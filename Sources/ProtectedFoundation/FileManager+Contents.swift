@@ -35,14 +35,13 @@ extension FileManager {
 
     /// The content of a file; nil when it cannot be read, and when it is protected and locked. Thread-safe.
     public func contents(atPath path: String) -> Data? {
-        let file = WholeFile(path: path)
-        guard file.isProtected else {
+        guard let item = Item(path) else { return PlainFoundation.contents(atPath: path, self) }
+        if !item.isProtected {
             let data = PlainFoundation.contents(atPath: path, self)
-            // Somebody may have protected it since.
-            guard let now = Item(path), now.isProtected else { return data }
-            return try? WholeFile(path: path).contents()
+            // Somebody may have protected it since: then these were the bytes of a container.
+            guard item.hasBecomeProtected else { return data }
         }
-        return try? file.contents()
+        return try? WholeFile(path: path).contents()
     }
 
     /// Whether two files or trees have the same content, as Foundation's call tells; of protected files their content counts,
