@@ -91,7 +91,8 @@ let package = Package(
                 "AgentClient", "AgentServer", "FileProtection", "TestSupport", "candado-agent", "candado-test-client",
             ]),
         .testTarget(
-            name: "FileProtectionTests", dependencies: ["FileProtection", "Cryptography", "TestSupport", "candado-agent"]),
+            name: "FileProtectionTests",
+            dependencies: ["FileProtection", "Cryptography", "TestSupport", "candado-agent"]),
         .testTarget(
             name: "ProtectedFoundationTests",
             dependencies: ["ProtectedFoundation", "FileProtection", "TestSupport", "candado-agent"]),
