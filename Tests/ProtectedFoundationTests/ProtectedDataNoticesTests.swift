@@ -22,6 +22,11 @@ import Testing
         }
     }
 
+    /// By way of the agent.
+    static func unlock(_ home: KeybagHome) throws {
+        try FileProtection.connect(home).unlock(passcode: try DataFixture.secret(DataFixture.passcode))
+    }
+
     static let will = "UIApplicationProtectedDataWillBecomeUnavailable"
     static let did = "UIApplicationProtectedDataDidBecomeAvailable"
 
@@ -129,13 +134,12 @@ import Testing
         // Before there is any.
         notices.begin()
         let agent = try AgentProcess(home, log: fixture.directory.appending("log"))
-        let client = try FileProtection.connect(home)
-        try client.unlock(passcode: try DataFixture.secret(DataFixture.passcode))
+        try Self.unlock(home)
         #expect(await received.next() == Self.did)
         agent.end()
         #expect(await received.next() == Self.will)
         let next = try AgentProcess(home, log: fixture.directory.appending("log"))
-        try FileProtection.connect(home).unlock(passcode: try DataFixture.secret(DataFixture.passcode))
+        try Self.unlock(home)
         #expect(await received.next() == Self.did)
         next.end()
         #expect(await received.next() == Self.will)
