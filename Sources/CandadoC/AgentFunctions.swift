@@ -101,19 +101,22 @@ private enum AgentFunctions {
     @inline(never)
     static func descriptor(_ handle: candado_events) -> Int64 {
         outcome { () throws(CallFailure) in
-            guard let descriptor = try Library.subscription(handle).descriptor else { throw .closedHandle }
-            return Int64(descriptor)
+            try Library.withSubscription(handle) { (subscription) throws(CallFailure) in
+                guard let descriptor = subscription.descriptor else { throw .closedHandle }
+                return Int64(descriptor)
+            }
         }
     }
 
     @inline(never)
     static func next(_ handle: candado_events, _ event: UnsafeMutablePointer<candado_event>?) -> Int64 {
         outcome { () throws(CallFailure) in
-            let subscription = try Library.subscription(handle)
-            let place = try Arguments.place(event)
-            guard let next = try subscription.next() else { return 0 }
-            place.pointee = next
-            return 1
+            try Library.withSubscription(handle) { (subscription) throws(CallFailure) in
+                let place = try Arguments.place(event)
+                guard let next = try subscription.next() else { return 0 }
+                place.pointee = next
+                return 1
+            }
         }
     }
 
@@ -121,8 +124,9 @@ private enum AgentFunctions {
     static func unsubscribe(_ handle: candado_events) -> Int64 {
         outcome { () throws(CallFailure) in
             try Library.check()
-            guard let subscription = Library.subscriptions.remove(handle) else { throw .closedHandle }
-            subscription.close()
+            guard let (subscription, use) = Library.subscriptions.close(handle) else { throw .closedHandle }
+            defer { Library.subscriptions.end(use) }
+            subscription.takeUnretainedValue().close()
             return 0
         }
     }

@@ -96,8 +96,10 @@ private enum FileFunctions {
     static func close(_ handle: candado_file) -> Int64 {
         outcome { () throws(CallFailure) in
             try Library.check()
-            guard let file = Library.files.remove(handle) else { throw .closedHandle }
-            try protecting { () throws(ProtectionError) in try file.close() }
+            guard let (file, use) = Library.files.close(handle) else { throw .closedHandle }
+            defer { Library.files.end(use) }
+            let closed = file.takeUnretainedValue()
+            try protecting { () throws(ProtectionError) in try closed.close() }
             return 0
         }
     }
@@ -107,65 +109,72 @@ private enum FileFunctions {
         _ handle: candado_file, _ buffer: UnsafeMutableRawPointer?, _ size: Int, _ offset: Int64
     ) -> Int64 {
         outcome { () throws(CallFailure) in
-            let file = try Library.file(handle)
-            let buffer = try Arguments.buffer(buffer, size)
-            let offset = try Arguments.offset(offset)
-            return try protecting { () throws(ProtectionError) in Int64(try file.read(into: buffer, at: offset)) }
+            try Library.withFile(handle) { (file) throws(CallFailure) in
+                let buffer = try Arguments.buffer(buffer, size)
+                let offset = try Arguments.offset(offset)
+                return try protecting { () throws(ProtectionError) in Int64(try file.read(into: buffer, at: offset)) }
+            }
         }
     }
 
     @inline(never)
     static func write(_ handle: candado_file, _ bytes: UnsafeRawPointer?, _ size: Int, _ offset: Int64) -> Int64 {
         outcome { () throws(CallFailure) in
-            let file = try Library.file(handle)
-            let bytes = try Arguments.bytes(bytes, size)
-            let offset = try Arguments.offset(offset)
-            try protecting { () throws(ProtectionError) in try file.write(bytes, at: offset) }
-            return Int64(bytes.count)
+            try Library.withFile(handle) { (file) throws(CallFailure) in
+                let bytes = try Arguments.bytes(bytes, size)
+                let offset = try Arguments.offset(offset)
+                try protecting { () throws(ProtectionError) in try file.write(bytes, at: offset) }
+                return Int64(bytes.count)
+            }
         }
     }
 
     @inline(never)
     static func append(_ handle: candado_file, _ bytes: UnsafeRawPointer?, _ size: Int) -> Int64 {
         outcome { () throws(CallFailure) in
-            let file = try Library.file(handle)
-            let bytes = try Arguments.bytes(bytes, size)
-            return try protecting { () throws(ProtectionError) in Int64(clamping: try file.append(bytes)) }
+            try Library.withFile(handle) { (file) throws(CallFailure) in
+                let bytes = try Arguments.bytes(bytes, size)
+                return try protecting { () throws(ProtectionError) in Int64(clamping: try file.append(bytes)) }
+            }
         }
     }
 
     @inline(never)
     static func length(_ handle: candado_file) -> Int64 {
         outcome { () throws(CallFailure) in
-            let file = try Library.file(handle)
-            return try protecting { () throws(ProtectionError) in Int64(clamping: try file.length) }
+            try Library.withFile(handle) { (file) throws(CallFailure) in
+                return try protecting { () throws(ProtectionError) in Int64(clamping: try file.length) }
+            }
         }
     }
 
     @inline(never)
     static func truncate(_ handle: candado_file, _ length: Int64) -> Int64 {
         outcome { () throws(CallFailure) in
-            let file = try Library.file(handle)
-            let length = try Arguments.offset(length)
-            try protecting { () throws(ProtectionError) in try file.truncate(to: length) }
-            return 0
+            try Library.withFile(handle) { (file) throws(CallFailure) in
+                let length = try Arguments.offset(length)
+                try protecting { () throws(ProtectionError) in try file.truncate(to: length) }
+                return 0
+            }
         }
     }
 
     @inline(never)
     static func synchronize(_ handle: candado_file) -> Int64 {
         outcome { () throws(CallFailure) in
-            let file = try Library.file(handle)
-            try protecting { () throws(ProtectionError) in try file.synchronize() }
-            return 0
+            try Library.withFile(handle) { (file) throws(CallFailure) in
+                try protecting { () throws(ProtectionError) in try file.synchronize() }
+                return 0
+            }
         }
     }
 
     @inline(never)
     static func protectionClass(_ handle: candado_file) -> Int64 {
         outcome { () throws(CallFailure) in
-            let file = try Library.file(handle)
-            return try protecting { () throws(ProtectionError) in Int64(try file.protectionClass.rawValue) }
+            try Library.withFile(handle) { (file) throws(CallFailure) in
+                return try protecting { () throws(ProtectionError) in Int64(try file.protectionClass.rawValue) }
+            }
         }
     }
 }

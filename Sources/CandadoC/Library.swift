@@ -29,24 +29,36 @@ enum Library {
         return table
     }
 
-    /// The open file of a handle.
+    /// Runs `body` with the open file of a handle.
     @inline(__always)
-    static func file(_ handle: candado_file) throws(CallFailure) -> ProtectedFile {
+    static func withFile(
+        _ handle: candado_file, _ body: (ProtectedFile) throws(CallFailure) -> Int64
+    ) throws(CallFailure) -> Int64 {
         // Straight from C's side: a lazy global is looked at by a call.
         let table: UnsafeMutableRawPointer
         if let known = candado_library_table() { table = known } else { table = try firstUse() }
-        let file = Unmanaged<HandleTable<ProtectedFile>>.fromOpaque(table)._withUnsafeGuaranteedRef {
-            $0.object(handle)
-        }
-        guard let file else { throw .closedHandle }
-        return file
+        return try with(handle, in: Unmanaged<HandleTable<ProtectedFile>>.fromOpaque(table), body)
     }
 
-    /// The subscription of a handle.
-    static func subscription(_ handle: candado_events) throws(CallFailure) -> EventQueue {
+    /// Runs `body` with the subscription of a handle.
+    static func withSubscription(
+        _ handle: candado_events, _ body: (EventQueue) throws(CallFailure) -> Int64
+    ) throws(CallFailure) -> Int64 {
         try check()
-        guard let subscription = subscriptions.object(handle) else { throw .closedHandle }
-        return subscription
+        return try with(handle, in: Unmanaged.passUnretained(subscriptions), body)
+    }
+
+    /// Nobody counts references: the table is never freed, and the object is counted as in use there.
+    @inline(__always)
+    private static func with<Object: AnyObject & Sendable>(
+        _ handle: Int64, in table: Unmanaged<HandleTable<Object>>, _ body: (Object) throws(CallFailure) -> Int64
+    ) throws(CallFailure) -> Int64 {
+        guard let (object, use) = table._withUnsafeGuaranteedRef({ $0.use(handle) }) else { throw .closedHandle }
+        defer { table._withUnsafeGuaranteedRef { $0.end(use) } }
+        let result: Result<Int64, CallFailure> = object._withUnsafeGuaranteedRef { object in
+            do throws(CallFailure) { return .success(try body(object)) } catch { return .failure(error) }
+        }
+        return try result.get()
     }
 
     /// Protected files, seen through the keys of the home in use. Connects where that has to be.
