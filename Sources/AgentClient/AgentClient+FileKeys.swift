@@ -50,6 +50,22 @@ extension AgentClient {
         }
     }
 
+    /// Opens a record and makes a file key in one round trip.
+    public func unwrap(
+        _ record: KeyRecord, makingFileKeyFor protectionClass: ProtectionClass
+    ) -> (old: Result<any FileKeyLease, ProtectionError>, new: Result<NewFileKey, ProtectionError>) {
+        let results = Result { () throws(ProtectionError) in
+            try request { (link) throws(LinkLost) in
+                try link.unwrap(record, makingFileKeyFor: protectionClass)
+            }
+        }
+        switch results {
+        case .success(let both): return both
+        case .failure(let error):
+            return (.failure(Self.unwrapError(error, record.protectionClass)), .failure(error))
+        }
+    }
+
     private static func unwrapError(_ error: ProtectionError, _ protectionClass: ProtectionClass) -> ProtectionError {
         guard AgentTrouble(error) == .absent, protectionClass != .none else { return error }
         return ProtectionError(.locked(protectionClass), "locked: the agent has ended", cause: error)

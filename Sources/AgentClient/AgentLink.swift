@@ -65,21 +65,8 @@ final class AgentLink: Sendable {
         try exchange(Self.messages(for: records.count)) { index, releases in
             .unwrap(Array(records[Self.part(index, of: records.count)]), releases: releases)
         } reply: { index, reply, slabs throws(LinkLost) in
-            let part = Self.part(index, of: records.count)
-            switch reply {
-            case .loans(let loans, let memory):
-                guard loans.count == part.count else { throw .unexpected("another number of loans") }
-                for (loan, record) in zip(loans, records[part]) {
-                    switch loan {
-                    case .success(let name):
-                        results.append(
-                            .success(try Self.lease(name, record.protectionClass, memory.epoch, slabs)))
-                    case .failure(let error): results.append(.failure(error))
-                    }
-                }
-            case .failure(let error): results += part.map { _ in .failure(error) }
-            default: throw .unexpected("no loans")
-            }
+            let part = Array(records[Self.part(index, of: records.count)])
+            results += try Self.leases(for: part, in: reply, slabs)
         }
         return results
     }
@@ -95,23 +82,38 @@ final class AgentLink: Sendable {
             .makeFileKeys(
                 protectionClass, flags, count: Self.part(index, of: count).count, releases: releases)
         } reply: { index, reply, slabs throws(LinkLost) in
-            switch reply {
-            case .fileKeys(let made, let memory):
-                guard made.count == Self.part(index, of: count).count else {
-                    throw .unexpected("another number of file keys")
-                }
-                for (record, name) in made {
-                    guard record.protectionClass == protectionClass, !record.isDirectory else {
-                        throw .unexpected("a key record of another class")
-                    }
-                    let lease = try Self.lease(name, protectionClass, memory.epoch, slabs)
-                    keys.append(NewFileKey(record: record, lease: lease))
-                }
+            let expected = Self.part(index, of: count).count
+            switch try Self.fileKeys(expected, of: protectionClass, in: reply, slabs) {
+            case .success(let made): keys += made
             case .failure(let error): failure = failure ?? error
-            default: throw .unexpected("no file keys")
             }
         }
         return failure.map { .failure($0) } ?? .success(keys)
+    }
+
+    /// Opens a record and makes a file key, each with a result of its own: the second message is sent before the reply to the
+    /// first has come.
+    func unwrap(
+        _ record: KeyRecord, makingFileKeyFor protectionClass: ProtectionClass
+    ) throws(LinkLost) -> (old: Result<any FileKeyLease, ProtectionError>, new: Result<NewFileKey, ProtectionError>) {
+        var old: Result<any FileKeyLease, ProtectionError>?
+        var new: Result<NewFileKey, ProtectionError>?
+        try exchange(2) { index, releases in
+            index == 0
+                ? .unwrap([record], releases: releases)
+                : .makeFileKeys(protectionClass, [], count: 1, releases: releases)
+        } reply: { index, reply, slabs throws(LinkLost) in
+            if index == 0 {
+                old = try Self.leases(for: [record], in: reply, slabs).first
+            } else {
+                switch try Self.fileKeys(1, of: protectionClass, in: reply, slabs) {
+                case .success(let keys): new = keys.first.map { .success($0) }
+                case .failure(let error): new = .failure(error)
+                }
+            }
+        }
+        guard let old, let new else { throw .unexpected("no reply") }
+        return (old, new)
     }
 
     func rewrap(
@@ -133,6 +135,50 @@ final class AgentLink: Sendable {
         }
         guard let result else { throw .unexpected("no reply") }
         return result
+    }
+
+    /// What a reply says of records that were to be opened.
+    private static func leases(
+        for records: [KeyRecord], in reply: AgentReply, _ slabs: [LinkSlab]
+    ) throws(LinkLost) -> [Result<any FileKeyLease, ProtectionError>] {
+        switch reply {
+        case .loans(let loans, let memory):
+            guard loans.count == records.count else { throw .unexpected("another number of loans") }
+            var results: [Result<any FileKeyLease, ProtectionError>] = []
+            results.reserveCapacity(records.count)
+            for (loan, record) in zip(loans, records) {
+                switch loan {
+                case .success(let name):
+                    results.append(.success(try lease(name, record.protectionClass, memory.epoch, slabs)))
+                case .failure(let error): results.append(.failure(error))
+                }
+            }
+            return results
+        case .failure(let error): return records.map { _ in .failure(error) }
+        default: throw .unexpected("no loans")
+        }
+    }
+
+    /// The file keys in a reply that has to have so many of a class.
+    private static func fileKeys(
+        _ count: Int, of protectionClass: ProtectionClass, in reply: AgentReply, _ slabs: [LinkSlab]
+    ) throws(LinkLost) -> Result<[NewFileKey], ProtectionError> {
+        switch reply {
+        case .fileKeys(let made, let memory):
+            guard made.count == count else { throw .unexpected("another number of file keys") }
+            var keys: [NewFileKey] = []
+            keys.reserveCapacity(count)
+            for (record, name) in made {
+                guard record.protectionClass == protectionClass, !record.isDirectory else {
+                    throw .unexpected("a key record of another class")
+                }
+                keys.append(
+                    NewFileKey(record: record, lease: try lease(name, protectionClass, memory.epoch, slabs)))
+            }
+            return .success(keys)
+        case .failure(let error): return .failure(error)
+        default: throw .unexpected("no file keys")
+        }
     }
 
     private static func messages(for count: Int) -> Int {

@@ -1,5 +1,6 @@
 import LinuxSystem
 import ProtectionModel
+import Synchronization
 
 extension ProtectedFileSystem {
     /// Fills a buffer with content and returns how many bytes: fewer than the buffer has only at the end.
@@ -29,7 +30,11 @@ extension ProtectedFileSystem {
         from source: @escaping Source
     ) throws -> (length: UInt64, protectionClass: ProtectionClass) {
         let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
-        let old = try OldFile.find(path.lastComponent, in: parent.number, self)
+        let keys = ReplacementKeys(self.keys, class: requested)
+        defer { withExtendedLifetime(keys) {} }
+        let old = try OldFile.find(
+            path.lastComponent, in: parent.number,
+            ProtectedFileSystem(keys: keys, system: system, excluded: excluded))
         if old != nil, !replacing { throw ProtectionError(.alreadyExists, "the file exists already") }
         let wanted = try classOfNewFile(in: parent.number, requested ?? old?.protectionClass)
         let newKey = try keys.makeFileKey(for: wanted, flags: [])
@@ -39,6 +44,8 @@ extension ProtectedFileSystem {
         if let old { try old.copyOwnership(to: staged.descriptor.number, system) }
         try system.synchronize(staged.descriptor.number, dataOnly: false)
         try old?.checkUnchanged(path.lastComponent, in: parent.number, system)
+        // The last to hold it would otherwise free its blocks, in a transaction of their own, after the one that counts.
+        old?.close()
         try PendingConversion.guardTemporaryName(of: staged.descriptor.number, system)
         try staged.publish(as: path.lastComponent, replacing: old == nil ? .forbidden : .allowed)
         try system.synchronize(parent.number, dataOnly: false)
@@ -67,13 +74,13 @@ extension ProtectedFileSystem {
 
 /// A file that is about to be replaced: what must not be lost of it.
 final class OldFile: Sendable {
-    let descriptor: Descriptor
+    private let descriptor: Mutex<Descriptor?>
     let status: FileStatus
     /// Its class, when it is protected; its content could be read now.
     let protectionClass: ProtectionClass?
 
     private init(_ descriptor: consuming Descriptor, _ status: FileStatus, _ protectionClass: ProtectionClass?) {
-        self.descriptor = descriptor
+        self.descriptor = Mutex(consume descriptor)
         self.status = status
         self.protectionClass = protectionClass
     }
@@ -84,6 +91,9 @@ final class OldFile: Sendable {
         let descriptor = try files.openRegular(name, in: directory, [.read])
         let status = try files.system.status(descriptor.number)
         try files.requireForeign(status)
+        guard status.linkCount > 0 else {
+            throw ProtectionError(.busy, "the file was taken away while it was worked on")
+        }
         guard status.linkCount == 1 else {
             throw ProtectionError(
                 .unsupported, "the file has \(status.linkCount) hard links; replacing it would part them",
@@ -118,10 +128,20 @@ final class OldFile: Sendable {
         if made.owner != status.owner || made.group != status.group {
             try system.changeOwner(descriptor, owner: status.owner, group: status.group)
         }
-        try system.copyAttributes(
-            from: self.descriptor.number, to: descriptor, except: [KeyRecord.attributeName])
+        let outcome = self.descriptor.withLock { slot -> Result<Void, SystemError> in
+            guard let old = slot?.number else {
+                return .failure(SystemError(call: "flistxattr", errorNumber: ErrorNumber.badDescriptor))
+            }
+            return Result { () throws(SystemError) in
+                try system.copyAttributes(from: old, to: descriptor, except: [KeyRecord.attributeName])
+            }
+        }
+        try outcome.get()
         try system.changePermissions(descriptor, to: status.permissions)
     }
+
+    /// Lets the file go; its status stays.
+    func close() { descriptor.withLock { $0 = nil } }
 
     /// Throws `busy` when the name now is another file, or the file was written to since.
     func checkUnchanged(_ name: FilePath, in directory: Int32, _ system: any SystemCalls) throws {

@@ -78,6 +78,12 @@ public protocol ClassKeyService: AnyObject, Sendable {
     /// Opens several records, each with its own result: one round trip for many where the service is far away.
     func unwrap(_ records: [KeyRecord]) -> [Result<any FileKeyLease, ProtectionError>]
 
+    /// Opens the record of a file that is about to be replaced, and makes the key of the file that replaces it: one round
+    /// trip where the service is far away. Each has its own result.
+    func unwrap(
+        _ record: KeyRecord, makingFileKeyFor protectionClass: ProtectionClass
+    ) -> (old: Result<any FileKeyLease, ProtectionError>, new: Result<NewFileKey, ProtectionError>)
+
     /// Opens a record and wraps the same file key for another class under its newest key. The flags given replace the
     /// record's. Throws like both halves.
     func rewrap(
@@ -109,5 +115,14 @@ extension ClassKeyService {
         records.map { record in
             Result { () throws(ProtectionError) -> any FileKeyLease in try self.unwrap(record) }
         }
+    }
+
+    /// One after the other, for services that are near.
+    public func unwrap(
+        _ record: KeyRecord, makingFileKeyFor protectionClass: ProtectionClass
+    ) -> (old: Result<any FileKeyLease, ProtectionError>, new: Result<NewFileKey, ProtectionError>) {
+        let old = Result { () throws(ProtectionError) -> any FileKeyLease in try self.unwrap(record) }
+        let new = Result { () throws(ProtectionError) in try makeFileKey(for: protectionClass, flags: []) }
+        return (old, new)
     }
 }

@@ -115,6 +115,21 @@ public enum ClassKeyServiceSuite {
                 findings.expect(try same(opened, file.lease), "\(cell): another key came back")
             }
             for (target, targetClass) in ProtectionClass.allCases.enumerated() {
+                let replaced = "\(cell) replaced by \(targetClass.name)"
+                let (old, new) = service.unwrap(file.record, makingFileKeyFor: targetClass)
+                let oldLease = findings.expect(mayOpen, "\(replaced), old", lockedClass: protectionClass) {
+                    () throws(ProtectionError) in try old.get()
+                }
+                let newKey = findings.expect(
+                    canCreate(state)[target], "\(replaced), new", lockedClass: targetClass
+                ) { () throws(ProtectionError) in try new.get() }
+                if let oldLease, let opened { findings.expect(try same(oldLease, opened), "\(replaced): another key") }
+                if let newKey {
+                    findings.expect(newKey.record.protectionClass == targetClass, "\(replaced): of another class")
+                    if canOpen(state)[target], let opened {
+                        findings.expect(try !same(newKey.lease, opened), "\(replaced): the new key is the old one")
+                    }
+                }
                 let mayChange = mayOpen && canCreate(state)[target]
                 let change = "\(cell) to \(targetClass.name)"
                 let flags: KeyRecord.Flags = targetClass == .complete ? [.keyWasWeaker] : []
