@@ -13,7 +13,8 @@ import Synchronization
 ///
 /// File keys lie in memory that the agent shares; each is copied out of it for the time of one operation. When the agent
 /// ends, files of classes A and B are locked at once; those of classes C and D that are open stay readable. A new agent is
-/// found with the next request. A forked child has to connect anew: here it is told `unsupported`. Thread-safe.
+/// found with the next request. A forked child is told `unsupported`: it executes a
+/// program, which connects for itself. Thread-safe.
 public final class AgentClient: ClassKeyService, LockControl {
     /// The keybag whose class keys the agent holds.
     public let keybagIdentifier: KeybagIdentifier

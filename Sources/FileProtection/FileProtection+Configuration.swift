@@ -85,7 +85,8 @@ extension FileProtection {
     /// The first use connects, whatever number of threads come at once, and the others get the same. When there is no
     /// agent it throws, and a later call tries again: an agent that starts later is found. An agent that is started anew
     /// is found by the connection itself, or by a new one when its socket lies elsewhere, when it serves another keybag,
-    /// and in a forked child.
+    /// and in a forked child. (That helps a child until it executes a program; one that goes on without doing so, with
+    /// threads of its own, may trap in the runtime, whose locks know the parent's thread.)
     ///
     /// Throws `noKeybag` or `agentNotReachable`, with a message that says what to do, and else like
     /// ``connect(_:system:clock:)``: a call that cannot protect fails. Thread-safe.
