@@ -12,7 +12,8 @@ struct ProcessMark: Sendable {
     /// Throws `unsupported` in a forked child.
     func check() throws(ProtectionError) {
         guard isOwn else {
-            throw ProtectionError(.unsupported, "keys do not pass to a forked child: execute a program, which connects for itself")
+            throw ProtectionError(
+                .unsupported, "keys do not pass to a forked child: execute a program, which connects for itself")
         }
     }
 }
