@@ -10,7 +10,9 @@ enum Inspection {
         let path = try Arguments.path(text)
         try Arguments.flags(flags, allowed: CANDADO_FOLLOW)
         guard flags & CANDADO_FOLLOW != 0 else {
-            return try checked(try protecting { () throws(ProtectionError) in try FileInspection.inspect(path) }, path)
+            let inspection = try protecting { () throws(ProtectionError) in try FileInspection.inspect(path) }
+            if inspection.problem == .unsupported { try requireNoLink(path) }
+            return try checked(inspection, path)
         }
         let file = try open(path, follow: true)
         return try ofOpenFile(file.number, path)
@@ -41,13 +43,21 @@ enum Inspection {
     /// Opens a file or directory for reading; nothing else, which to open could do something.
     static func open(_ path: FilePath, follow: Bool) throws(CallFailure) -> Descriptor {
         let system = LinuxSystemCalls.shared
-        let status = try calling(at: path) { () throws(SystemError) in
+        let status = try calling(at: path, follows: follow) { () throws(SystemError) in
             try system.status(of: path, in: currentDirectory, followLinks: follow)
         }
         try require(status.kind, path)
-        return try calling(at: path) { () throws(SystemError) in
+        return try calling(at: path, follows: follow) { () throws(SystemError) in
             try system.openFile(path, follow ? [.read, .nonBlocking] : [.read, .nonBlocking, .noFollow])
         }
+    }
+
+    /// Throws for a symbolic link, which an inspection takes for any other file that is none of its kinds.
+    private static func requireNoLink(_ path: FilePath) throws(CallFailure) {
+        let status = try calling(at: path) { () throws(SystemError) in
+            try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)
+        }
+        if status.kind == .symbolicLink { try require(.symbolicLink, path) }
     }
 
     /// Throws for what is neither a regular file nor a directory.

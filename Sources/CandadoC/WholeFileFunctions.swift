@@ -52,12 +52,12 @@ private enum WholeFileFunctions {
             let size = try Arguments.place(size)
             let protection = try Library.protection()
             let content = try protecting { () throws(ProtectionError) in
-                // A container is never shorter than its content.
-                let content = try GrowingContent(sizeOf(path, protection) + 1)
+                // A container is never shorter than its content, but it can be much longer.
+                let content = GrowingContent(sizeOf(path, protection) + 1)
                 try protection.files.read(path) { try content.append($0) }
-                return content
+                return try content.release()
             }
-            (bytes.pointee, size.pointee) = content.release()
+            (bytes.pointee, size.pointee) = content
             return 0
         }
     }
@@ -163,13 +163,20 @@ private final class GrowingContent: @unchecked Sendable {
         ProtectionError(.system(ENOMEM), "there is no memory for the content")
     }
 
-    init(_ capacity: Int) throws(ProtectionError) {
-        self.capacity = max(capacity, 64)
-        start = malloc(self.capacity)
-        if start == nil { throw Self.noMemory }
+    /// `expected` is a guess: where there is no memory for it, the content may still be shorter.
+    init(_ expected: Int) {
+        start = malloc(max(expected, 64))
+        capacity = start == nil ? 0 : max(expected, 64)
     }
 
-    deinit { candado_free(start) }
+    deinit { discard() }
+
+    /// Zeroes what was written: the rest may be far more, and nobody has touched it.
+    private func discard() {
+        if let start { explicit_bzero(start, count) }
+        free(start)
+        start = nil
+    }
 
     func append(_ bytes: UnsafeRawBufferPointer) throws(ProtectionError) {
         guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
@@ -182,19 +189,26 @@ private final class GrowingContent: @unchecked Sendable {
 
     /// By hand, so that what is left behind is zeroed.
     private func grow(to least: Int) throws(ProtectionError) {
-        let larger = max(least, capacity.multipliedReportingOverflow(by: 2).partialValue)
-        guard let start, let moved = malloc(larger) else { throw Self.noMemory }
-        memcpy(moved, start, count)
-        candado_free(start)
-        self.start = moved
+        var larger = max(least, 2 * capacity)
+        var memory = malloc(larger)
+        if memory == nil {
+            larger = least
+            memory = malloc(larger)
+        }
+        guard let memory else { throw Self.noMemory }
+        if let start { memcpy(memory, start, count) }
+        discard()
+        start = memory
         capacity = larger
     }
 
-    /// The content, which is the caller's now.
-    func release() -> (UnsafeMutableRawPointer?, Int) {
-        let given = start
+    /// The content and a NUL, which are the caller's now.
+    func release() throws(ProtectionError) -> (UnsafeMutableRawPointer?, Int) {
+        if start == nil { try grow(to: count + 1) }
+        guard let given = start else { throw Self.noMemory }
         start = nil
-        given?.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
-        return (given, count)
+        given.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
+        // To make it smaller moves nothing, and what is given back was never written to.
+        return (capacity > 2 * (count + 1) ? realloc(given, count + 1) ?? given : given, count)
     }
 }

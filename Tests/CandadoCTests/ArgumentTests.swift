@@ -187,6 +187,56 @@ extension CLibraryTests {
             #expect(failure { candado_write_file(fixture.path("a"), nil, 0, 0, exclusive) } == EEXIST)
         }
 
+        @Test func aLinkIsToldWithWhatFollowsIt() throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            try fixture.makeFile("a", .complete)
+            let link = fixture.path("link")
+            symlink("a", link)
+            var record = [UInt8](repeating: 0, count: 124)
+            let count = candado_record_of_path(fixture.path("a"), 0, &record, 124)
+            for call in [
+                { candado_class_of_path(link, 0) },
+                { Int32(candado_record_of_path(link, 0, &record, 124)) },
+                { candado_set_record_of_path(link, 0, record, count) },
+            ] {
+                #expect(failure(call) == EOPNOTSUPP)
+                #expect(lastError().contains("this is a symbolic link"), "\(lastError())")
+                #expect(lastError().contains("CANDADO_FOLLOW"), "\(lastError())")
+                #expect(lastError().contains("link'"), "\(lastError())")
+            }
+        }
+
+        /// Following leads nowhere, so that nobody is told to follow.
+        @Test func linksThatLeadRoundInCirclesAreTooMany() throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            symlink("circle", fixture.path("circle"))
+            let (circle, inside) = (fixture.path("circle"), fixture.path("circle/a"))
+            var buffer = [UInt8](repeating: 0, count: 124)
+            let good = Array("1A".utf8) + [0, 0] + [UInt8](0x10...0x1F)
+            let calls: [(String, Int32?)] = [
+                ("class, followed", failure { candado_class_of_path(circle, follow) }),
+                ("record, followed", failure { candado_record_of_path(circle, follow, &buffer, 124) }),
+                ("set record, followed", failure { candado_set_record_of_path(circle, follow, good, 20) }),
+                ("class", failure { candado_class_of_path(inside, 0) }),
+                ("class inside, followed", failure { candado_class_of_path(inside, follow) }),
+                ("record", failure { candado_record_of_path(inside, 0, &buffer, 124) }),
+                ("set record", failure { candado_set_record_of_path(inside, 0, good, 20) }),
+                ("open", failure { candado_open(inside, CANDADO_READ.number, 0) }),
+                ("create", failure { candado_open(inside, CANDADO_CREATE.number, 1) }),
+                ("read", failure { candado_read_file_into(inside, &buffer, 124) }),
+                ("write", failure { candado_write_file(inside, "x", 1, 1, 0) }),
+                ("set class", failure { candado_set_class(inside, 1, 0) }),
+                ("take the class off", failure { candado_set_class(inside, 0, 0) }),
+            ]
+            for (name, number) in calls { #expect(number == ELOOP, "\(name)") }
+            #expect(candado_error_kind() == CANDADO_ERROR_SYSTEM.number)
+            #expect(failure { candado_class_of_path(circle, follow) } == ELOOP)
+            #expect(lastError().contains("too many symbolic links"), "\(lastError())")
+            #expect(!lastError().contains("CANDADO_FOLLOW"), "\(lastError())")
+        }
+
         @Test func aHomeThatIsNoneIsToldAndNothingIsWrittenPlain() throws {
             let fixture = try LibraryFixture()
             #expect(candado_use_home(fixture.path("nowhere")) == 0)

@@ -35,6 +35,13 @@ import Testing
         }
     }
 
+    @Test func everyExportedFunctionIsCalledByTheFuzzTarget() throws {
+        let target = try text("Tests/Fuzz/CLibraryTarget.swift")
+        let called = Set(try target.matches(of: Regex(#"\b(candado_[a-z_]+)\("#)).compactMap { $0.output[1].substring })
+        let exported = try text("packaging/libcandado.symbols").split(separator: "\n").filter { !$0.hasPrefix("#") }
+        for name in exported { #expect(called.contains(name), "\(name) is not called") }
+    }
+
     @Test func namesAndNumbersOfClassesAreTheCommandLines() {
         for protectionClass in ProtectionClass.allCases {
             let name = candado_class_name(Int32(protectionClass.rawValue)).map { String(cString: $0) }
