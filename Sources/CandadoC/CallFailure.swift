@@ -31,6 +31,8 @@ struct CallFailure: Error {
     private static func reason(_ cause: (any Error)?, _ error: ProtectionError) -> String {
         switch cause {
         case let cause as ProtectionError: return " (\(cause.message))"
+        // Linux's word for it, that there are too many links, would be another reason.
+        case is SystemError where error.reason == .symbolicLink: return ""
         case let cause as SystemError:
             let sentence = SystemErrorText.sentence(cause.errorNumber)
             return error.message.lowercased().hasSuffix(sentence.lowercased()) ? "" : " (\(cause.call): \(sentence))"
@@ -47,13 +49,12 @@ struct CallFailure: Error {
             _ = try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)
             return given
         } catch {
-            return error.errorNumber == ELOOP ? circular(error, at: path) : given
+            return error.errorNumber == ELOOP ? circular(at: path) : given
         }
     }
 
-    private static func circular(_ error: SystemError, at path: FilePath?) -> ProtectionError {
-        ProtectionError(
-            .system(ELOOP), "too many symbolic links, or some that lead round in circles", path: path, cause: error)
+    private static func circular(at path: FilePath?) -> ProtectionError {
+        ProtectionError(.system(ELOOP), "too many symbolic links, or some that lead round in circles", path: path)
     }
 
     /// A call on a file that failed. `follows` says that it follows a link at the end of the path.
@@ -67,7 +68,7 @@ struct CallFailure: Error {
         } else if error.errorNumber == ELOOP {
             self.init(
                 follows
-                    ? Self.circular(error, at: path)
+                    ? Self.circular(at: path)
                     : ProtectionError(
                         .unsupported, "this is a symbolic link, which is not followed", path: path, cause: error,
                         reason: .symbolicLink))

@@ -12,7 +12,7 @@ final class HomeInUse: Sendable {
     private let connect: Connect
     private let current: Mutex<HomeConnection>
 
-    init(connect: @escaping Connect = { home throws(ProtectionError) in try FileProtection.connect(home) }) {
+    init(connect: @escaping Connect = { home throws(ProtectionError) in try HomeInUse.connected(to: home) }) {
         self.connect = connect
         current = Mutex(HomeConnection(nil, connect))
     }
@@ -30,6 +30,24 @@ final class HomeInUse: Sendable {
             current = next
             return before
         }
+    }
+
+    private static func connected(to home: KeybagHome) throws(ProtectionError) -> FileProtection {
+        do throws(ProtectionError) {
+            return try FileProtection.connect(home)
+        } catch {
+            // Where no keybag is, no agent can be either, and starting one is no advice.
+            guard AgentTrouble(error) == .absent, let reason = whyNoKeybag(in: home) else { throw error }
+            throw reason
+        }
+    }
+
+    /// Nil when there is a keybag, or when that cannot be told.
+    private static func whyNoKeybag(in home: KeybagHome) -> ProtectionError? {
+        do throws(ProtectionError) {
+            _ = try Keybag.claimedIdentifier(in: home)
+            return nil
+        } catch { return error.code == .noKeybag ? error : nil }
     }
 
     /// The home that is in use now.
@@ -96,9 +114,20 @@ final class HomeConnection: Sendable {
 
     private func place() throws(ProtectionError) -> KeybagHome {
         if let home { return home }
-        let home = try KeybagHome.ofThisProcess()
+        let home = try Self.ofThisProcess()
         if home.directory.isAbsolute { return home }
         return KeybagHome(directory: try WorkingDirectory.absolute(home.directory))
+    }
+}
+
+extension HomeConnection {
+    private static func ofThisProcess() throws(ProtectionError) -> KeybagHome {
+        do throws(ProtectionError) {
+            return try KeybagHome.ofThisProcess()
+        } catch {
+            // The words below are those of the command line.
+            throw ProtectionError(.noKeybag, "there is no home: neither HOME nor CANDADO_HOME is set")
+        }
     }
 }
 

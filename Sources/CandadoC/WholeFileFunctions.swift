@@ -50,7 +50,7 @@ private enum WholeFileFunctions {
             let path = try Arguments.path(path)
             let bytes = try Arguments.place(bytes)
             let size = try Arguments.place(size)
-            let protection = try Library.protection()
+            let protection = try Inspection.protection(for: path)
             let content = try protecting { () throws(ProtectionError) in
                 // A container is never shorter than its content, but it can be much longer.
                 let content = GrowingContent(sizeOf(path, protection) + 1)
@@ -74,7 +74,7 @@ private enum WholeFileFunctions {
             try Library.check()
             let path = try Arguments.path(path)
             let target = Target(buffer: try Arguments.buffer(buffer, size))
-            let protection = try Library.protection()
+            let protection = try Inspection.protection(for: path)
             let done = Mutex(0)
             return try protecting { () throws(ProtectionError) in
                 let length = try protection.files.read(path) { bytes in
@@ -102,6 +102,7 @@ private enum WholeFileFunctions {
             let content = Content(bytes: try Arguments.bytes(bytes, size))
             let protectionClass = try Arguments.optionalClass(number)
             try Arguments.flags(flags, allowed: CANDADO_EXCLUSIVE)
+            if flags & CANDADO_EXCLUSIVE != 0 { try Inspection.requireFree(path) }
             let protection = try Library.protection()
             let done = Mutex(0)
             try protecting { () throws(ProtectionError) in
@@ -129,7 +130,7 @@ private enum WholeFileFunctions {
             let path = try Arguments.path(path)
             let protectionClass = try Arguments.optionalClass(number)
             try Arguments.flags(flags, allowed: CANDADO_REKEY)
-            let files = try Library.protection().files
+            let files = try Inspection.protection(for: path, orDirectory: true).files
             if let protectionClass {
                 try protecting { () throws(ProtectionError) in
                     _ = try files.setProtectionClass(

@@ -68,6 +68,15 @@ import Testing
         }
     }
 
+    @Test func anEnvironmentThatNamesNoHomeIsToldInWordsOfALibrary() async {
+        await #expect(processExitsWith: .success) {
+            for name in ["HOME", "CANDADO_HOME", "XDG_DATA_HOME"] { unsetenv(name) }
+            #expect(failure { candado_connect_agent() } == ENOKEY)
+            #expect(candado_error_kind() == CANDADO_ERROR_NO_KEYBAG.number)
+            #expect(lastError().contains("CANDADO_HOME") && !lastError().contains("--home"), "\(lastError())")
+        }
+    }
+
     /// Each try to connect may take ten seconds.
     @Test func eightThreadsThatWaitShareOneFailure() throws {
         let fixture = try LibraryFixture()

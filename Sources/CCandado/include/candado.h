@@ -234,7 +234,7 @@ int candado_use_home(const char *path);
  * answer: who comes while another tries waits for the end of that and of one more try, at most about 20 seconds, however many
  * wait. (The agent refuses nobody by silence: its process was stopped, or the machine is out of its depth.)
  *
- * Returns 0. Errors: ENOKEY (the home has no keybag), ECONNREFUSED, ESTALE.
+ * Returns 0. Errors: ENOKEY (the home has no keybag, or the environment names no home), ECONNREFUSED, ESTALE.
  */
 int candado_connect_agent(void);
 
