@@ -99,11 +99,12 @@ import Testing
         }
         using.withLock { $0 = nil }
         #expect(failures.load(ordering: .relaxed) == 8)
-        // The first, and one for all who came before it had failed.
-        #expect(tries.load(ordering: .relaxed) == 2)
+        // The first, and one for all who came when it had begun already.
+        let together = tries.load(ordering: .relaxed)
+        #expect((1...2).contains(together))
         // Who comes later finds an agent that was started since.
         #expect(throws: ProtectionError.self) { try home.protection() }
-        #expect(tries.load(ordering: .relaxed) == 3)
+        #expect(tries.load(ordering: .relaxed) == together + 1)
     }
 
     @Test func oneConnectionIsMadeForAllAndAnotherForAnotherHome() throws {
