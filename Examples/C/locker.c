@@ -11,6 +11,15 @@ static const char usage[] = "usage: locker write CLASS PATH    the file's new co
                             "       locker class PATH...       needs no key\n"
                             "       locker watch [COUNT]       lock events, for ever or so many\n";
 
+/* What was printed may still lie in a buffer, and fail to be written. */
+static int printed(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return 0;
+    }
+    perror("locker: stdout");
+    return 1;
+}
+
 /* Says why the last call failed. */
 static int failed(void) {
     char sentence[1024];
@@ -24,10 +33,14 @@ static int write_file(const char *class_name, const char *path) {
     if (protection_class < 0) {
         return failed();
     }
-    char content[1 << 16];
+    static char content[(1 << 16) + 1]; /* one byte more than is taken, to tell that there are more */
     size_t size = fread(content, 1, sizeof content, stdin);
-    if (!feof(stdin)) {
-        fprintf(stderr, "locker: more than %zu bytes\n", sizeof content);
+    if (ferror(stdin)) {
+        perror("locker: stdin");
+        return 1;
+    }
+    if (size == sizeof content) {
+        fprintf(stderr, "locker: more than %zu bytes\n", sizeof content - 1);
         return 1;
     }
     /* All of it or nothing: a power cut leaves the file as it was or as it is to be. */
@@ -92,7 +105,10 @@ static int watch(long count) {
         if (text != NULL) {
             static const char *const states[] = {"before the first unlock", "unlocked", "locked"};
             printf("%s: now %s\n", text, event.state >= 0 && event.state <= 2 ? states[event.state] : "?");
-            fflush(stdout);
+            if (printed() != 0) {
+                candado_events_close(events);
+                return 1;
+            }
             count -= count > 0;
         }
     }
@@ -108,13 +124,13 @@ int main(int count, char **words) {
         for (int index = 2; index < count; index++) {
             status |= read_file(words[index]);
         }
-        return status;
+        return status | printed();
     }
     if (count >= 3 && strcmp(words[1], "class") == 0) {
         for (int index = 2; index < count; index++) {
             status |= show_class(words[index]);
         }
-        return status;
+        return status | printed();
     }
     if ((count == 2 || count == 3) && strcmp(words[1], "watch") == 0) {
         return watch(count == 3 ? strtol(words[2], NULL, 10) : -1);

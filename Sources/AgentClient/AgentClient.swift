@@ -23,8 +23,12 @@ public final class AgentClient: ClassKeyService, LockControl {
     let process = ProcessMark()
     let listeners = AgentListeners()
     private let current: Mutex<AgentLink>
-    /// Held while a lost connection is replaced: one thread does it for all.
-    private let replacing = Mutex<Void>(())
+    /// How the last try to replace a lost connection failed, by its number. Held during a try: one thread does it for all.
+    private let replacing = Mutex<(number: Int, error: ProtectionError)?>(nil)
+    /// Tries to replace a lost connection that have begun.
+    private let tries = Atomic<Int>(0)
+    /// Threads that wait for a new connection now.
+    let askers = Atomic<Int>(0)
 
     /// Connects to the agent that listens at a path.
     ///
@@ -63,14 +67,31 @@ public final class AgentClient: ClassKeyService, LockControl {
     /// A link to the agent that is there now. Throws what ``connect(to:calls:system:clock:)`` does, and `foreignKeybag`
     /// when that agent serves another keybag.
     private func replacement(for lost: AgentLink) throws(ProtectionError) -> AgentLink {
-        try replacing.withLock { (_) throws(ProtectionError) in
+        let before = tries.load(ordering: .acquiring)
+        askers.add(1, ordering: .acquiringAndReleasing)
+        defer { askers.subtract(1, ordering: .acquiringAndReleasing) }
+        return try replacing.withLock { (failure) throws(ProtectionError) in
             let link = currentLink
             if link !== lost, link.isUsable { return link }
-            let new = try AgentLink(address)
-            try requireSameKeybag(new.keybag)
-            current.withLock { $0 = new }
-            return new
+            // An agent that does not answer takes its time to say so: who has waited for a try that began after the call
+            // does not try again.
+            if let failure, failure.number > before { throw failure.error }
+            let number = tries.add(1, ordering: .acquiringAndReleasing).newValue
+            do throws(ProtectionError) {
+                let new = try newLink()
+                current.withLock { $0 = new }
+                return new
+            } catch {
+                failure = (number, error)
+                throw error
+            }
         }
+    }
+
+    private func newLink() throws(ProtectionError) -> AgentLink {
+        let new = try AgentLink(address)
+        try requireSameKeybag(new.keybag)
+        return new
     }
 
     func requireSameKeybag(_ identifier: KeybagIdentifier) throws(ProtectionError) {
@@ -87,6 +108,7 @@ public final class AgentClient: ClassKeyService, LockControl {
         do throws(LinkLost) {
             return try body(first)
         } catch {
+            guard !error.isOwnLimit else { throw error.reason }
             return try repeated(body)
         }
     }
@@ -95,7 +117,7 @@ public final class AgentClient: ClassKeyService, LockControl {
         let link = try usableLink()
         do throws(LinkLost) {
             return try body(link)
-        } catch { throw error.reason.at(address.socket) }
+        } catch { throw error.reason(at: address.socket) }
     }
 
     // MARK: The lock page

@@ -57,7 +57,7 @@ final class AgentConnection: @unchecked Sendable {
         } catch {
             let reason = connection.lastWords ?? error.reason
             // The socket is no file that anybody could do something about.
-            throw reason.code == .busy ? reason : reason.at(address.socket)
+            throw reason.code == .busy || error.isOwnLimit ? reason : reason.at(address.socket)
         }
     }
 
@@ -151,6 +151,7 @@ final class AgentConnection: @unchecked Sendable {
         guard let packet = try receivePacket() else { return nil }
         let descriptors =
             packet.descriptors.isEmpty ? nil : ReceivedDescriptors(packet.descriptors, address.system)
+        guard !packet.lacksDescriptors else { throw .noDescriptorLeft }
         guard packet.count > 0 else { throw LinkLost("the agent ended the connection") }
         guard !packet.isTruncated else { throw .unexpected("a message that is too long") }
         do throws(MalformedMessage) {

@@ -48,7 +48,7 @@ final class AgentLink: Sendable {
         }
         do {
             return try LinkLockPage(descriptor, address.calls)
-        } catch { throw error.reason.at(address.socket) }
+        } catch { throw error.reason(at: address.socket) }
     }
 
     /// False when a request would certainly fail. Does not wait for one that is under way.

@@ -7,11 +7,28 @@ struct LinkLost: Error {
     /// `agentNotReachable` with its cause, or what the agent gave as the reason for ending the connection.
     let reason: ProtectionError
 
-    init(_ reason: ProtectionError) { self.reason = reason }
+    /// True when this process, and not the agent, is what keeps it from going on: another connection would not do better.
+    let isOwnLimit: Bool
+
+    init(_ reason: ProtectionError, isOwnLimit: Bool = false) {
+        self.reason = reason
+        self.isOwnLimit = isOwnLimit
+    }
 
     init(_ sentence: String, _ cause: (any Error)? = nil) {
-        reason = ProtectionError(.agentNotReachable, sentence, cause: cause)
+        self.init(ProtectionError(.agentNotReachable, sentence, cause: cause))
     }
+
+    /// This process can have no further descriptor, and the agent sent one.
+    static var noDescriptorLeft: LinkLost { ownLimit(ErrorNumber.tooManyOpenFiles, "no further file can be opened") }
+
+    /// A limit of this process's.
+    static func ownLimit(_ number: Int32, _ sentence: String, _ cause: (any Error)? = nil) -> LinkLost {
+        LinkLost(ProtectionError(.system(number), sentence, cause: cause), isOwnLimit: true)
+    }
+
+    /// The reason, with the path of the agent's socket where it is about that.
+    func reason(at socket: FilePath) -> ProtectionError { isOwnLimit ? reason : reason.at(socket) }
 
     /// A message that no agent sends at this place.
     static func unexpected(_ what: String) -> LinkLost { LinkLost("the agent sent what no agent sends: \(what)") }

@@ -14,7 +14,7 @@ final class LinkMark: Sendable {
 
     private static func duplicate(_ descriptor: Int32, _ system: any SystemCalls) throws(LinkLost) -> Int32 {
         do { return try system.duplicate(descriptor) } catch {
-            throw LinkLost("no further file can be opened", error)
+            throw .ownLimit(error.errorNumber, "no further file can be opened", error)
         }
     }
 }
@@ -33,7 +33,12 @@ final class MappedMemory: Sendable {
     ) throws(LinkLost) {
         do {
             mapping = try calls.mapSharedMemory(descriptor, size: size, writable: writable)
-        } catch { throw LinkLost("the agent's memory cannot be mapped", error) }
+        } catch {
+            guard error.errorNumber == ErrorNumber.noMemory else {
+                throw LinkLost("the agent's memory cannot be mapped", error)
+            }
+            throw .ownLimit(error.errorNumber, "there is no memory for the agent's pages", error)
+        }
         self.calls = calls
         self.mark = mark
     }

@@ -116,14 +116,14 @@ const char *candado_error_text(int error_number) {
         case EAGAIN: return "too many wrong passcodes: wait before the next try";
         case ECANCELED: return "a lock came before it was done";
         case EPERM: return "not permitted, or no passcode is set, or the file is in another class";
-        case ENOMEM: return "no memory, or none for secrets";
+        case ENOMEM: return "no memory, or none for secrets (RLIMIT_MEMLOCK)";
         case EIO: return "input or output failed, or the cryptographic library did";
         case ENOENT: return "no such file or directory";
         case EACCES: return "permission denied";
         case EFBIG: return "the file would grow too large";
-        case ENOSPC: return "no space is left: nothing was changed";
+        case ENOSPC: return "no space is left: a whole file is as it was, an open one may have grown in part";
         case EROFS: return "the file system is mounted read-only";
-        case EDQUOT: return "the quota is used up: nothing was changed";
+        case EDQUOT: return "the quota is used up: a whole file is as it was, an open one may have grown in part";
         case EMFILE: return "this process has too many files open";
         case ENFILE: return "the system has too many files open";
         case ENOTDIR: return "a part of the path is no directory";

@@ -211,6 +211,8 @@ ssize_t candado_receive(int socket, void *buffer, size_t size, int wait, struct 
             }
         }
     }
+    // The kernel says the same of both: but more than there is room for fill the room.
+    received->lacks_descriptors = too_many && received->descriptor_count < CANDADO_DESCRIPTORS_PER_PACKET;
     if (too_many) {
         for (int i = 0; i < received->descriptor_count; i++) close(received->descriptors[i]);
         received->descriptor_count = 0;

@@ -19,7 +19,8 @@ enum Advice {
         case .needsNewerVersion: return "install a newer version of candado"
         case .noKeybag: return "'candado init' makes one; CANDADO_HOME names another home"
         case .agentNotReachable: return "run 'candado doctor'"
-        case .secretMemory: return "raise the limit of locked memory (RLIMIT_MEMLOCK)"
+        case .secretMemory:
+            return "raise the limit of locked memory (RLIMIT_MEMLOCK), or of all memory (RLIMIT_AS) where one is set"
         case .otherClass: return "'candado set-class' changes the class"
         case .unsupported: return error.reason.flatMap(sentence(for:))
         case .wrongPasscode, .tooManyTries, .noPasscodeSet, .alreadyExists, .busy, .invalidArgument, .cancelled,

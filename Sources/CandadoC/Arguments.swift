@@ -12,6 +12,22 @@ enum Arguments {
         return FilePath(copying: text)
     }
 
+    /// The path of a file: as for `open(2)`, one that ends with a slash is a directory's. `makes` says that a file is made
+    /// where there is none.
+    static func filePath(_ text: UnsafePointer<CChar>?, makes: Bool) throws(CallFailure) -> FilePath {
+        let path = try Self.path(text)
+        guard path.bytes.last == UInt8(ascii: "/") else { return path }
+        do throws(SystemError) {
+            // What is wrong with a directory is told where it is found.
+            _ = try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)
+            return path
+        } catch {
+            guard makes, error.errorNumber == ENOENT else { throw CallFailure(error, at: path, follows: true) }
+            throw CallFailure(
+                ProtectionError(.system(EISDIR), "a path that ends with a slash is a directory's", path: path))
+        }
+    }
+
     /// A size above `SSIZE_MAX` comes as a negative one.
     @inline(__always)
     static func bytes(_ start: UnsafeRawPointer?, _ size: Int) throws(CallFailure) -> UnsafeRawBufferPointer {

@@ -66,7 +66,7 @@ private enum FileFunctions {
     static func open(_ path: UnsafePointer<CChar>?, _ access: Int32, _ number: Int32) -> Int64 {
         outcome { () throws(CallFailure) in
             try Library.check()
-            let path = try Arguments.path(path)
+            let path = try Arguments.filePath(path, makes: access == Int32(bitPattern: CANDADO_CREATE.rawValue))
             let protectionClass = try Arguments.optionalClass(number)
             let wanted = try self.access(access, protectionClass)
             let protection = try keys(for: path, wanted)

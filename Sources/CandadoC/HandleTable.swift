@@ -102,7 +102,8 @@ final class HandleTable<Object: AnyObject & Sendable>: @unchecked Sendable {
     @inline(__always)
     private func change(_ handle: Int64, _ next: (UInt64) -> UInt64) -> (Unmanaged<Object>, Use)? {
         let kindBit: Int64 = 1 << Self.placeBits
-        guard handle > 0, handle & kindBit == kind else { return nil }
+        // The two bits above the generation are 0 in every handle.
+        guard handle > 0, handle >> 62 == 0, handle & kindBit == kind else { return nil }
         let number = Int(handle & (kindBit - 1))
         guard let place = place(number) else { return nil }
         let wanted = UInt64(handle >> (Self.placeBits + 1)) << Self.generationShift | Self.openBit

@@ -61,6 +61,8 @@ final class HomeInUse: Sendable {
 final class HomeConnection: Sendable {
     private struct State {
         var protection: FileProtection?
+        /// Where its agent listened.
+        var socket: FilePath?
         /// How the last try to connect failed, by its number.
         var failure: (number: Int, error: ProtectionError)?
     }
@@ -91,25 +93,43 @@ final class HomeConnection: Sendable {
 
     func protection() throws(ProtectionError) -> FileProtection {
         let before = tries.load(ordering: .acquiring)
-        if let known = state.withLock({ $0.protection }) { return known }
+        if let known = fit() { return known }
         askers.add(1, ordering: .acquiringAndReleasing)
         defer { askers.subtract(1, ordering: .acquiringAndReleasing) }
         return try turn.withLock { (_) throws(ProtectionError) in
-            let (known, failure) = state.withLock { ($0.protection, $0.failure) }
-            if let known { return known }
+            if let known = fit() { return known }
+            let failure = state.withLock { $0.failure }
             // An agent that does not answer takes its time to say so. Who has waited for a try that began after the call
             // does not try again; one that began before it says nothing of an agent that was started in between.
             if let failure, failure.number > before { throw failure.error }
             let number = tries.add(1, ordering: .acquiringAndReleasing).newValue
             do throws(ProtectionError) {
-                let protection = try connect(try place())
-                state.withLock { $0.protection = protection }
+                let home = try place()
+                let protection = try connect(home)
+                let socket = try? home.agentSocket()
+                // What it replaces ends after the lock is given up.
+                _ = state.withLock { state in
+                    let before = state.protection
+                    (state.protection, state.socket) = (protection, socket)
+                    return before
+                }
                 return protection
             } catch {
                 state.withLock { $0.failure = (number, error) }
                 throw error
             }
         }
+    }
+
+    /// The connection that there is, unless a new one could do better: the present one looks for the next agent itself, at
+    /// the same socket and for the same keybag. Where that cannot be told, its own errors say more.
+    private func fit() -> FileProtection? {
+        let (known, usedSocket) = state.withLock { ($0.protection, $0.socket) }
+        guard let known, let client = known.agent, !client.isConnected, let usedSocket else { return known }
+        guard let home = try? place(), let socket = try? home.agentSocket(),
+            let keybag = try? Keybag.claimedIdentifier(in: home)
+        else { return known }
+        return socket == usedSocket && keybag == client.keybagIdentifier ? known : nil
     }
 
     private func place() throws(ProtectionError) -> KeybagHome {

@@ -47,7 +47,7 @@ private enum WholeFileFunctions {
         size?.pointee = 0
         return outcome { () throws(CallFailure) in
             try Library.check()
-            let path = try Arguments.path(path)
+            let path = try Arguments.filePath(path, makes: false)
             let bytes = try Arguments.place(bytes)
             let size = try Arguments.place(size)
             let protection = try Inspection.protection(for: path)
@@ -72,7 +72,7 @@ private enum WholeFileFunctions {
     static func read(_ path: UnsafePointer<CChar>?, into buffer: UnsafeMutableRawPointer?, _ size: Int) -> Int64 {
         outcome { () throws(CallFailure) in
             try Library.check()
-            let path = try Arguments.path(path)
+            let path = try Arguments.filePath(path, makes: false)
             let target = Target(buffer: try Arguments.buffer(buffer, size))
             let protection = try Inspection.protection(for: path)
             let done = Mutex(0)
@@ -98,7 +98,7 @@ private enum WholeFileFunctions {
     ) -> Int64 {
         outcome { () throws(CallFailure) in
             try Library.check()
-            let path = try Arguments.path(path)
+            let path = try Arguments.filePath(path, makes: true)
             let content = Content(bytes: try Arguments.bytes(bytes, size))
             let protectionClass = try Arguments.optionalClass(number)
             try Arguments.flags(flags, allowed: CANDADO_EXCLUSIVE)
@@ -127,7 +127,7 @@ private enum WholeFileFunctions {
     static func setClass(_ path: UnsafePointer<CChar>?, _ number: Int32, _ flags: UInt32) -> Int64 {
         outcome { () throws(CallFailure) in
             try Library.check()
-            let path = try Arguments.path(path)
+            let path = try Arguments.filePath(path, makes: false)
             let protectionClass = try Arguments.optionalClass(number)
             try Arguments.flags(flags, allowed: CANDADO_REKEY)
             let files = try Inspection.protection(for: path, orDirectory: true).files

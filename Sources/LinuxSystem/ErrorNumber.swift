@@ -14,6 +14,7 @@ public enum ErrorNumber {
     public static let readOnlyFileSystem = EROFS
     public static let tooManyLinks = ELOOP
     public static let notSupported = EOPNOTSUPP
+    public static let tooManyOpenFiles = EMFILE
     public static let wouldBlock = EAGAIN
     public static let badDescriptor = EBADF
     public static let inputOutput = EIO

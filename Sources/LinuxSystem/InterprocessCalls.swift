@@ -19,11 +19,14 @@ public struct ReceivedPacket: Sendable {
     public var isTruncated: Bool
     /// Descriptors that came with it, close-on-exec. The caller owns them.
     public var descriptors: [Int32]
+    /// True when descriptors came for which this process has no number left (`EMFILE`): none is given then.
+    public var lacksDescriptors: Bool
 
-    public init(count: Int, isTruncated: Bool, descriptors: [Int32]) {
+    public init(count: Int, isTruncated: Bool, descriptors: [Int32], lacksDescriptors: Bool) {
         self.count = count
         self.isTruncated = isTruncated
         self.descriptors = descriptors
+        self.lacksDescriptors = lacksDescriptors
     }
 }
 

@@ -85,7 +85,9 @@ extension LinuxInterprocessCalls {
                 Array(bytes.assumingMemoryBound(to: Int32.self).prefix(Int(received.descriptor_count)))
             }
         }
-        return ReceivedPacket(count: count, isTruncated: received.is_truncated != 0, descriptors: descriptors)
+        return ReceivedPacket(
+            count: count, isTruncated: received.is_truncated != 0, descriptors: descriptors,
+            lacksDescriptors: received.lacks_descriptors != 0)
     }
 
     public func waitUntilReadable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool {

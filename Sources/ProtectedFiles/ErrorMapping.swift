@@ -11,6 +11,8 @@ extension ProtectionError {
         switch error {
         case let error as ProtectionError:
             mapped = error
+        case let error as SystemError where error.errorNumber == ErrorNumber.tooManyLinks:
+            mapped = ofLinks(error, at: path ?? error.path)
         case let error as SystemError:
             // The path that was asked for says more than the name within its directory.
             mapped = from(error).relocated(to: path ?? error.path)
@@ -54,15 +56,29 @@ extension ProtectionError {
             return ProtectionError(.alreadyExists, "the file exists already", path: error.path, cause: error)
         case ErrorNumber.wouldBlock:
             return ProtectionError(.busy, "somebody else is working on the file", path: error.path, cause: error)
-        case ErrorNumber.tooManyLinks:
-            return ProtectionError(
-                .unsupported, "this is a symbolic link, which is not followed", path: error.path, cause: error,
-                reason: .symbolicLink)
         default:
             return ProtectionError(
                 .system(error.errorNumber), "\(error.call) failed: \(SystemErrorText.sentence(error.errorNumber))",
                 path: error.path)
         }
+    }
+
+    /// Linux says the same of a link that was not followed and of links that lead round in circles before it.
+    private static func ofLinks(_ error: SystemError, at path: FilePath?) -> ProtectionError {
+        if let path {
+            do {
+                _ = try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)
+            } catch {
+                if error.errorNumber == ErrorNumber.tooManyLinks {
+                    return ProtectionError(
+                        .system(error.errorNumber), "too many symbolic links, or some that lead round in circles",
+                        path: path, cause: error)
+                }
+            }
+        }
+        return ProtectionError(
+            .unsupported, "this is a symbolic link, which is not followed", path: path, cause: error,
+            reason: .symbolicLink)
     }
 
     /// Runs `body` and maps what it throws.

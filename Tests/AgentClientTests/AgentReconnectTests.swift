@@ -3,6 +3,7 @@ import Glibc
 import LinuxSystem
 import ProtectionModel
 import SecretMemory
+import Synchronization
 import TestSupport
 import Testing
 
@@ -67,6 +68,39 @@ import Testing
         }
         #expect(failures.all.isEmpty)
         #expect(second.helloCount == 1)
+    }
+
+    /// Each try to connect may take ten seconds, and all wait in line.
+    @Test func manyThreadsShareTheSilenceOfANewAgent() throws {
+        let first = try FakeKeyAgent()
+        defer { first.die() }
+        let client = try AgentClient.connect(to: first.socket)
+        first.die()
+        let connections = Atomic(0)
+        let isOver = Atomic(false)
+        let second = try FakeAgent(in: first.directory) { [weak client] connection in
+            // The first is kept waiting until all are there.
+            guard connections.add(1, ordering: .acquiringAndReleasing).oldValue == 0 else { return }
+            _ = try connection.next()
+            while let client, !isOver.load(ordering: .acquiring), client.askers.load(ordering: .acquiring) < 8 {
+                sched_yield()
+            }
+        }
+        defer { second.stop() }
+        let failed = Atomic(0)
+        WorkerThreads.run(8) { _ in
+            if code({ try client.makeFileKey(for: .none, flags: []) }) == .agentNotReachable {
+                failed.add(1, ordering: .relaxed)
+            }
+        }
+        isOver.store(true, ordering: .releasing)
+        #expect(failed.load(ordering: .relaxed) == 8)
+        // The first, and one for all who came when it had begun already.
+        let together = connections.load(ordering: .acquiring)
+        #expect((1...2).contains(together))
+        // Who comes later finds an agent that was started since.
+        #expect(code { try client.makeFileKey(for: .none, flags: []) } == .agentNotReachable)
+        #expect(connections.load(ordering: .acquiring) == together + 1)
     }
 
     // MARK: Fork

@@ -3,6 +3,7 @@ import Glibc
 import LinuxSystem
 import ProtectionModel
 import SecretMemory
+import Synchronization
 import TestSupport
 import Testing
 
@@ -58,6 +59,52 @@ import Testing
                 #expect(after.isSubset(of: before), "\(misdeed.name): left over: \(after.subtracting(before))")
             }
         }
+    }
+
+    /// The kernel drops what this process has no number for, and delivers the rest.
+    @Test func aProcessWithoutADescriptorForTheLockPageIsToldSo() async {
+        await #expect(processExitsWith: .success) {
+            let tools = try Misdeed.Tools()
+            let agent = try FakeAgent { try tools.afterHello($0) { _, _ in } }
+            defer { agent.stop() }
+            // Both ends of the connection are this process's.
+            try Self.takeDescriptors(leaving: 2)
+            #expect(code { try AgentClient(Self.address(agent)) } == .system(EMFILE))
+        }
+    }
+
+    @Test func aProcessWithoutDescriptorsForFileKeysIsToldSo() async {
+        await #expect(processExitsWith: .success) {
+            let tools = try Misdeed.Tools()
+            let keybag = try #require(tools.keybag)
+            let record = try #require(
+                KeyRecord(
+                    protectionClass: .none, flags: [], generation: 1, keybag: keybag,
+                    wrap: .symmetric([UInt8](repeating: 1, count: 40))))
+            let connections = Atomic(0)
+            let agent = try FakeAgent { connection in
+                connections.add(1, ordering: .relaxed)
+                try tools.afterHello(connection) { number, _ in
+                    try connection.send(Misdeed.loans(), number: number, descriptors: [tools.usage, tools.slab])
+                }
+            }
+            defer { agent.stop() }
+            let client = try AgentClient(Self.address(agent))
+            try Self.takeDescriptors(leaving: 1)
+            #expect(code { try client.unwrap(record) } == .system(EMFILE))
+            // Another try on another connection would be in vain.
+            #expect(connections.load(ordering: .relaxed) == 1)
+        }
+    }
+
+    /// Opens files until only so many more can be.
+    private static func takeDescriptors(leaving count: Int) throws {
+        var limit = rlimit(rlim_cur: 100, rlim_max: 100)
+        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        var taken: [Int32] = []
+        while case let number = open("/dev/null", O_RDONLY | O_CLOEXEC), number >= 0 { taken.append(number) }
+        try #require(errno == EMFILE && taken.count >= count)
+        for number in taken.suffix(count) { close(number) }
     }
 
     @Test func nothingThatAnAgentSaysToRequestsDoesMoreThanFail() async {

@@ -237,6 +237,37 @@ extension CLibraryTests {
             #expect(!lastError().contains("CANDADO_FOLLOW"), "\(lastError())")
         }
 
+        /// As open(2) has it: such a name is a directory's.
+        @Test func aNameThatEndsWithASlashIsNoFiles() throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            try fixture.makeFile("a", .none)
+            let (new, old) = (fixture.path("new/"), fixture.path("a/"))
+            #expect(failure { candado_open(new, CANDADO_CREATE.number, 4) } == EISDIR)
+            #expect(lastError().contains("new/'"), "\(lastError())")
+            #expect(failure { candado_write_file(new, "x", 1, 4, 0) } == EISDIR)
+            #expect(failure { candado_write_file(new, "x", 1, 4, exclusive) } == EISDIR)
+            #expect(candado_class_of_path(fixture.path("new"), 0) == -1 && errno == ENOENT)
+            var buffer = [UInt8](repeating: 0, count: 124)
+            for (name, number) in [
+                ("read", failure { candado_open(old, CANDADO_READ.number, 0) }),
+                ("update", failure { candado_open(old, CANDADO_UPDATE.number, 0) }),
+                ("create", failure { candado_open(old, CANDADO_CREATE.number, 4) }),
+                ("read whole", failure { candado_read_file_into(old, &buffer, 124) }),
+                ("write whole", failure { candado_write_file(old, "x", 1, 4, 0) }),
+                ("set class", failure { candado_set_class(old, 3, 0) }),
+                ("class", failure { candado_class_of_path(old, 0) }),
+                ("record", failure { candado_record_of_path(old, 0, &buffer, 124) }),
+            ] { #expect(number == ENOTDIR, "\(name): \(String(describing: number))") }
+            #expect(candado_read_file_into(fixture.path("a"), &buffer, 124) == 5)
+            #expect(candado_class_of_path(fixture.path("a"), 0) == 4)
+            // A directory's is its own.
+            try fixture.directory.makeDirectory("files/inner")
+            #expect(candado_set_class(fixture.path("inner/"), 1, 0) == 0)
+            #expect(candado_class_of_path(fixture.path("inner/"), 0) == 1)
+            #expect(failure { candado_write_file(fixture.path("inner/"), "x", 1, 4, 0) } != nil)
+        }
+
         @Test func aHomeThatIsNoneIsToldAndNothingIsWrittenPlain() throws {
             let fixture = try LibraryFixture()
             try fixture.directory.makeDirectory("empty")

@@ -59,6 +59,21 @@ extension CLibraryTests {
             #expect(failure { candado_events_close(events) } == EBADF)
         }
 
+        @Test func everyBitOfAHandleCounts() throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            try fixture.makeFile("a", .none)
+            let file = candado_open(fixture.path("a"), CANDADO_UPDATE.number, 0)
+            let events = candado_events_open()
+            for bit in 0..<64 {
+                #expect(answers(to: file ^ (1 << bit)) == badFiles, "bit \(bit)")
+                #expect(eventAnswers(to: events ^ (1 << bit)) == badEvents, "bit \(bit)")
+            }
+            #expect(candado_length(file) == 5)
+            #expect(candado_close(file) == 0)
+            #expect(candado_events_close(events) == 0)
+        }
+
         @Test func aHandleNeverComesBack() throws {
             let fixture = try LibraryFixture()
             try fixture.unlock()

@@ -18,6 +18,9 @@
  *              children with ESTALE, at once, and harms nothing of the parent's; those that are so marked go on working. A
  *              child that wants more calls exec. A process that forks first and uses the library then, in the children, has
  *              no such limit. Descriptors are close-on-exec.
+ *   Loading    once loaded it stays: dlclose(3) unloads nothing, and a later dlopen(3) finds the same.
+ *   Memory     where there is none left for a buffer of the caller's size, that is ENOMEM. What the library needs for itself
+ *              is a few hundred KiB: where not even that is left (RLIMIT_AS), the runtime ends the process.
  *
  * errno, where a system call did not set it:
  *
@@ -227,14 +230,17 @@ int candado_set_record_of_descriptor(int descriptor, unsigned flags, const void 
 int candado_use_home(const char *path);
 
 /*
- * Connects to the agent now, or finds that the agent still lives to which it is connected. Other functions do so by
- * themselves when they have to; and a connection that was lost is replaced with the next request.
+ * Connects to the agent now, or finds that the agent still lives to which it is connected: that one is asked nothing. Other
+ * functions do so by themselves when they have to. A connection that was lost is replaced with the next request, also when the
+ * next agent listens elsewhere ($XDG_RUNTIME_DIR) or the home has another keybag since.
  *
- * An agent that does not answer is given up after about 10 seconds. Threads that wait for it at the same time share that
- * answer: who comes while another tries waits for the end of that and of one more try, at most about 20 seconds, however many
- * wait. (The agent refuses nobody by silence: its process was stopped, or the machine is out of its depth.)
+ * An agent that does not answer when it is connected to is given up after about 10 seconds. Threads that wait for it at the
+ * same time share that answer: who comes while another tries waits for the end of that and of one more try, at most about 20
+ * seconds, however many wait. One that falls silent after that is given up 60 seconds after the request, and then connected to
+ * anew: a function that asks it, such as candado_open(), may take about 80 seconds in all before it fails. (The agent refuses
+ * nobody by silence: its process was stopped, or the machine is out of its depth.)
  *
- * Returns 0. Errors: ENOKEY (the home has no keybag, or the environment names no home), ECONNREFUSED, ESTALE.
+ * Returns 0. Errors: ENOKEY (the home has no keybag, or the environment names no home), ECONNREFUSED, EMFILE, ENOMEM, ESTALE.
  */
 int candado_connect_agent(void);
 
@@ -246,7 +252,8 @@ enum candado_lock_state {
 };
 
 /*
- * The lock state: one look into memory once there is a connection. An agent that has ended is a locked one.
+ * The lock state: one look into memory once there is a connection. An agent that has ended is a locked one, until the next is
+ * there, which may not have been unlocked yet.
  *
  * Returns one of enum candado_lock_state. Errors: those of candado_connect_agent().
  */
@@ -293,8 +300,9 @@ struct candado_event {
  * Subscribes to lock events: none from now on is missed. The library hears them in a thread of its own, which no slow reader
  * holds up: up to 64 wait here, then the oldest are dropped, and a CANDADO_EVENT_LOST stands in their place.
  *
- * The subscription outlives the agent. One that ends while unlocked gives CANDADO_EVENT_DID_LOCK; a new one is found within
- * about a second of its start.
+ * The subscription outlives the agent. One that ends while unlocked gives CANDADO_EVENT_DID_LOCK with CANDADO_LOCKED; a new
+ * one is found within about a second of its start, at the same socket, and is not told of before it unlocks: until then
+ * candado_lock_state() may say CANDADO_BEFORE_FIRST_UNLOCK. Subscribe anew after candado_use_home().
  *
  * Returns the subscription. Errors: those of candado_connect_agent(), EMFILE.
  */
@@ -334,8 +342,12 @@ enum candado_access {
  * file, or CANDADO_CLASS_DEFAULT: the directory's, else the keybag's default; for an existing file it must be
  * CANDADO_CLASS_DEFAULT. A symbolic link at the end of the path is never followed.
  *
+ * Class A is checked at every call on the handle. A handle on a file of class B goes on working through a lock, as long as the
+ * agent lives: when that ends, every open handle on files of classes A and B is ENOKEY until the next unlock. Those on files
+ * of classes C and D go on working.
+ *
  * Returns a handle. Errors: ENOKEY by the rules of the class, ENODATA (a plain file), EBADMSG, EOPNOTSUPP, EEXIST, EBUSY,
- * those of open(2) and of candado_connect_agent().
+ * EMFILE, those of open(2) and of candado_connect_agent().
  */
 candado_file candado_open(const char *path, int access, int protection_class);
 
@@ -356,24 +368,31 @@ int candado_close(candado_file file);
 ssize_t candado_pread(candado_file file, void *buffer, size_t size, int64_t offset);
 
 /*
- * Writes at an offset; a gap before it becomes zeros, which are written too: files are dense. Up to 1 MiB is one step: after
- * a crash all of it is there or none.
+ * Writes at an offset; a gap before it becomes zeros, which are written too: files are dense.
  *
- * Returns size: all is written, or the call fails. Errors: EBADF (also of a handle for reading), ESTALE, ENOKEY, EBADMSG,
+ * Returns size: all is written. Up to 1 MiB within the present content is one step: after a failure or a crash all of it is
+ * there or none. More than that is written in steps of 1 MiB; a gap is filled before, in steps of its own; and what is new
+ * behind the end may end early, at a multiple of 4,096 bytes. So after a failure (a full disk, a lock) or a crash the first
+ * steps may be there while the rest is as it was, and the content may be longer than before. candado_length() tells: write
+ * again, or cut off with candado_truncate() what is beyond the length of before. Errors: EBADF (also of a handle for reading), ESTALE, ENOKEY, EBADMSG,
  * EFBIG, ENOSPC, EIO.
  */
 ssize_t candado_pwrite(candado_file file, const void *bytes, size_t size, int64_t offset);
 
 /*
  * Writes behind the present end, whoever else appends at the same time. Returns the offset at which the bytes lie. Errors
- * as for candado_pwrite().
+ * as for candado_pwrite(), and what is there after a failure too: candado_length() before the call and after it tells, as long
+ * as nobody else appends.
  */
 int64_t candado_append(candado_file file, const void *bytes, size_t size);
 
 /* Bytes of content. Errors: EBADF, ESTALE, ENOKEY, EBADMSG. */
 int64_t candado_length(candado_file file);
 
-/* Cuts the content, or lengthens it with zeros, which are written. Returns 0. Errors as for candado_pwrite(). */
+/*
+ * Cuts the content, or lengthens it with zeros, which are written: a length for which the disk has no room fails at once with
+ * ENOSPC. A failure later on may leave it longer than before. Returns 0. Errors as for candado_pwrite().
+ */
 int candado_truncate(candado_file file, int64_t length);
 
 /*
@@ -407,8 +426,9 @@ void candado_free(void *bytes);
 /*
  * Writes a whole file atomically and durably: after a crash it is the old one or the new one. The class is the one given;
  * for CANDADO_CLASS_DEFAULT that of the file it replaces, else the directory's, else the keybag's default. Owner,
- * permissions and attributes of a replaced file are kept; a new file has permissions 0600. Content that is locked, damaged
- * or another keybag's is never replaced.
+ * permissions and attributes of a replaced file are kept; a new file has permissions 0600. A file is replaced only when its
+ * record and header open: one whose class is locked, whose record or header is damaged, or which is another keybag's, never
+ * is. Its content is not looked at: a file with a damaged chunk is replaced. When the call fails, the old file is as it was.
  *
  * Returns 0. Flags: CANDADO_EXCLUSIVE. Errors: those of candado_open(), ENOSPC, EFBIG.
  */

@@ -41,6 +41,8 @@ ssize_t candado_send(int socket, const struct iovec *parts, size_t part_count, c
 
 struct candado_received {
     int is_truncated;
+    // This process has no number left for a descriptor that came.
+    int lacks_descriptors;
     int descriptor_count;
     int descriptors[CANDADO_DESCRIPTORS_PER_PACKET];
 };
