@@ -106,14 +106,24 @@ enum ProtectedCopy {
             try files.system.status(of: source.path, in: currentDirectory, followLinks: false)
         }
         try files.write(to: target, class: own ?? given, replacing: false) { try reader.read(into: $0) }
-        do throws(ProtectionError) {
-            try ProtectionError.mapping(at: target) { () throws(SystemError) in
-                let copy = try files.system.openFile(target, [.read, .noFollow])
-                try files.system.changePermissions(copy.number, to: status.permissions)
+        try setPermissions(status.permissions, of: target, files.system)
+    }
+
+    /// Until then the copy is its owner's alone. A copy that cannot even be opened again stays so: by its name alone nobody
+    /// can tell whether it still is the one that was made here.
+    private static func setPermissions(
+        _ permissions: UInt32, of target: FilePath, _ system: any SystemCalls
+    ) throws(ProtectionError) {
+        try ProtectionError.mapping(at: target) { () throws(SystemError) in
+            let copy = try system.openFile(target, [.read, .noFollow, .nonBlocking])
+            let made = FileIdentity(try system.status(copy.number))
+            do throws(SystemError) {
+                try system.changePermissions(copy.number, to: permissions)
+                try system.synchronize(copy.number, dataOnly: false)
+            } catch {
+                target.removeFile(made, system)
+                throw error
             }
-        } catch {
-            try? files.system.unlink(target, in: currentDirectory)
-            throw error
         }
     }
 
