@@ -9,7 +9,10 @@ final class CopyAside {
     private let text: String
     private let lock: Descriptor
     private var item: FilePath { directory.appending("item") }
-    /// What the copy is, once it has its name.
+    private var hidden: FilePath { directory.appending("hidden") }
+    /// True when what was hidden could not be put back: then it stays where it is.
+    private var holdsTheOnlyOne = false
+    /// What the copy is, once it is given its name.
     private(set) var identity: FileIdentity?
 
     /// Makes room for it. Throws as the making of a directory does.
@@ -43,7 +46,7 @@ final class CopyAside {
         return Descriptor(number, system)
     }
 
-    deinit { try? FileManager().removeItem(atPath: text) }
+    deinit { if !holdsTheOnlyOne { try? FileManager().removeItem(atPath: text) } }
 
     /// Copies an item into it, durably. No delegate is asked.
     func fill(from source: Item, _ path: String) throws {
@@ -55,60 +58,38 @@ final class CopyAside {
         }
     }
 
+    /// Takes what has a name out of sight. It goes with this value, unless ``putBack(as:)`` gives it the name again.
+    func hide(_ target: FilePath) throws(ProtectionError) {
+        guard try FileManager.rename(target, hidden, replacing: false) else {
+            throw ProtectionError(.system(EXDEV), "the item lies on another file system", path: target)
+        }
+    }
+
+    /// Takes back what ``publish(as:replacing:)`` and ``hide(_:)`` did, as far as they came.
+    func putBack(as target: FilePath) throws(ProtectionError) {
+        holdsTheOnlyOne = hidden.isThere
+        if let identity, let now = try? Self.identity(target), now == identity {
+            guard try FileManager.rename(target, item, replacing: false) else { return }
+        }
+        if holdsTheOnlyOne { _ = try FileManager.rename(hidden, target, replacing: false) }
+        holdsTheOnlyOne = false
+    }
+
+    private static func identity(_ path: FilePath) throws(SystemError) -> FileIdentity {
+        FileIdentity(try Keys.systemCalls.status(of: path, in: currentDirectory, followLinks: false))
+    }
+
     /// Gives the copy its name, durably. With `replacing` false it must be free.
     func publish(as target: FilePath, replacing: Bool) throws(ProtectionError) {
         let system = Keys.systemCalls
-        let made = try ProtectionError.mapping(at: target) { () throws(SystemError) in
-            FileIdentity(try system.status(of: item, in: currentDirectory, followLinks: false))
-        }
+        // Before the call, for a name that is given though reported as not.
+        identity = try ProtectionError.mapping(at: target) { () throws(SystemError) in try Self.identity(item) }
         guard try FileManager.rename(item, target, replacing: replacing) else {
             throw ProtectionError(.system(EXDEV), "the copy lies on another file system", path: target)
         }
-        identity = made
         try ProtectionError.mapping(at: target) { () throws(SystemError) in
             let parent = try system.openFile(target.parent, [.read, .directory])
             try system.synchronize(parent.number, dataOnly: false)
         }
-    }
-}
-
-/// The copy of an item that is about to be replaced.
-struct Backup {
-    /// Where it is.
-    let path: String
-    private let target: FilePath
-    private let identity: FileIdentity?
-
-    /// Makes it. Throws a `CocoaError`, and leaves nothing then; a name that is taken is one.
-    init(of source: String, as path: String) throws {
-        guard let item = Item(source, followsLinks: false), let target = Item(path, followsLinks: false) else {
-            throw CocoaError(.fileWriteInvalidFileName, userInfo: [NSFilePathErrorKey: path])
-        }
-        self.path = path
-        self.target = target.path
-        do {
-            let copy = try CopyAside(beside: target.path)
-            try copy.fill(from: item, source)
-            do {
-                try copy.publish(as: target.path, replacing: false)
-            } catch {
-                try? Self.remove(path, target.path, copy.identity)
-                throw error
-            }
-            identity = copy.identity
-        } catch {
-            guard let error = error as? ProtectionError else { throw error }
-            throw CocoaError(error, .copy, from: source, to: path)
-        }
-    }
-
-    /// Removes it, if it still is the one that was made.
-    func remove() throws { try Self.remove(path, target, identity) }
-
-    private static func remove(_ path: String, _ target: FilePath, _ identity: FileIdentity?) throws {
-        let now = try ProtectionError.mapping(at: target) { () throws(SystemError) in
-            FileIdentity(try Keys.systemCalls.status(of: target, in: currentDirectory, followLinks: false))
-        }
-        if now == identity { try FileManager().removeItem(atPath: path) }
     }
 }

@@ -69,8 +69,20 @@ extension FileManager {
             wanted = try given?.get()
         }
         guard let wanted else { return nil }
-        for directory in chain.missing { try NewDirectory.make(directory, wanted) }
-        return chain.missing
+        var made: [FilePath] = []
+        for directory in chain.missing {
+            do throws(ProtectionError) {
+                try NewDirectory.make(directory, wanted)
+                made.append(directory)
+            } catch {
+                // Somebody else was quicker: as good as there from the beginning.
+                guard error.code == .alreadyExists, intermediates, let text = directory.text,
+                    let present = Item(text), present.isDirectory || present.inspection?.problem != nil
+                else { throw error }
+                if let requested { try raise(present, to: requested) }
+            }
+        }
+        return made
     }
 
     private static func raise(_ directory: Item, to requested: ProtectionClass) throws(ProtectionError) {
@@ -108,6 +120,11 @@ struct MissingDirectories {
                 case .system(ErrorNumber.noEntry) where here != here.parent: break
                 case .system(ErrorNumber.noEntry), .system(ErrorNumber.notDirectory), .system(ErrorNumber.nameTooLong):
                     return nil
+                case .unsupported where error.reason == .fileSystem:
+                    // Where nothing can have a class.
+                    given = nil
+                    self.missing = missing
+                    return
                 default:
                     // What cannot be looked at may have a class.
                     given = .failure(error)

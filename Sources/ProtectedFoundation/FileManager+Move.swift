@@ -83,6 +83,16 @@ extension FileManager {
     private static func moveFailure(_ error: any Error, _ srcPath: String, _ dstPath: String) -> any Error {
         let mapped = (error as? ProtectionError).map { CocoaError($0, .move, from: srcPath, to: dstPath) } ?? error
         guard let cause = mapped as? CocoaError else { return error }
+        if cause.userInfo[CocoaError.protectionErrorKey] != nil {
+            // Locked, and the like: beneath is the number, as with every other call.
+            var information = cause.userInfo
+            information[NSFilePathErrorKey] = srcPath
+            information[NSURLErrorKey] = URL(fileURLWithPath: srcPath)
+            information["NSSourceFilePathErrorKey"] = srcPath
+            information["NSDestinationFilePath"] = dstPath
+            information["NSUserStringVariant"] = ["Move"]
+            return CocoaError(cause.code, userInfo: information)
+        }
         return CocoaError(
             cause.code,
             userInfo: [

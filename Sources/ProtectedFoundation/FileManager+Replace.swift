@@ -9,8 +9,9 @@ extension FileManager {
     /// whose content is locked, or that holds a file whose content is, is never replaced.
     ///
     /// Permissions are kept from the original unless `usingNewMetadataOnly`. With a name for a backup the original is
-    /// copied beside itself first, and the copy removed afterwards unless `withoutDeletingBackupItem`. The names change in
-    /// one step: a kill leaves the original or the new item in its place.
+    /// copied beside itself first, and the copy removed afterwards unless `withoutDeletingBackupItem`. An older backup of that
+    /// name goes when all went well; one that is locked is never replaced. The names change in one step: a kill leaves the
+    /// original or the new item in its place.
     ///
     /// Throws `CocoaError`. Before that step, everything is as it was but that plain files of the new item may be protected
     /// already. After it nothing is undone: an error then says that the item was replaced and what is left where, and a
@@ -29,11 +30,13 @@ extension FileManager {
         else {
             throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: originalItemURL])
         }
-        let permissions = (options.contains(.usingNewMetadataOnly) ? newAttributes : oldAttributes)[.posixPermissions]
+        // Those of a link are everybody's.
+        let keepsOld = !options.contains(.usingNewMetadataOnly) && (original.isFile || original.isDirectory)
+        let permissions = (keepsOld ? oldAttributes : newAttributes)[.posixPermissions]
         let replacing = try Replacing(original, originalItemURL.path, new, newItemURL.path, permissions)
         let backup = try backupItemName.map { name in
             try Backup(
-                of: originalItemURL.path,
+                of: originalItemURL.path, notOver: [original, new],
                 as: originalItemURL.deletingLastPathComponent().appendingPathComponent(name).path)
         }
         var outcome = ReplacementOutcome()
@@ -43,7 +46,7 @@ extension FileManager {
             guard replacing.isUntouched else {
                 throw ReplacementOutcome.mayBeReplaced(error, originalItemURL.path, backup: backup?.path)
             }
-            try? backup?.remove()
+            try? backup?.takeBack()
             throw error
         }
         if let backup, !options.contains(.withoutDeletingBackupItem), outcome.isComplete {

@@ -52,7 +52,12 @@ struct Replacing {
         } else {
             present = try original.classToReplaceWith
         }
-        guard let present, new.isFile || new.isDirectory else { return nil }
+        guard let present else { return nil }
+        guard new.isFile || new.isDirectory else {
+            throw ProtectionError(
+                .unsupported, "neither a file nor a directory, it can have no class", path: new.path,
+                reason: new.isSymbolicLink ? .symbolicLink : .notRegular)
+        }
         guard let own = new.inspection?.protectionClass else { return present }
         return own.isStronger(than: present) ? own : present
     }
@@ -224,6 +229,11 @@ struct Replacing {
 }
 
 extension Item {
+    /// True when the path itself names a symbolic link.
+    var isSymbolicLink: Bool {
+        (try? Keys.systemCalls.status(of: path, in: currentDirectory, followLinks: false))?.kind == .symbolicLink
+    }
+
     /// True for what lies somewhere below a directory.
     fileprivate func lies(inside directory: Item) -> Bool {
         let system = Keys.systemCalls

@@ -7,7 +7,7 @@ extension Item {
         guard isDirectory else { return }
         try walk { visit in
             guard visit.status.kind == .regular else { return }
-            switch try FileInspection.inspect(visit.name, in: visit.directory).state {
+            switch try visit.inspection.state {
             case .plain: return
             default: try Keys.protection.files.open(visit.name, in: visit.directory, for: .reading).close()
             }
@@ -24,7 +24,7 @@ extension Item {
         var plain: [(FilePath, ProtectionClass)] = []
         var others: [(FilePath, ProtectionClass)] = []
         try walk { visit in
-            let inspection = try FileInspection.inspect(visit.name, in: visit.directory)
+            let inspection = try visit.inspection
             let isTop = visit.path == top
             let given = isTop ? wanted : inspection.protectionClass ?? classes[visit.path.parent] ?? wanted
             switch inspection.state {

@@ -213,7 +213,7 @@ import Testing
         }
         try fixture.protect("c", .complete)
         try fixture.run(.locked) {
-            #expect(thrownBy { try manager.moveItem(atPath: fixture.path("c"), toPath: there + "c") }?.code == 513)
+            #expect(thrownBy { try manager.moveItem(atPath: fixture.path("c"), toPath: there + "c") } == .lockedWriting)
         }
         #expect(fixture.bytes("c") != nil)
         #expect(!manager.fileExists(atPath: there + "c"))

@@ -46,7 +46,9 @@ import Testing
         func found(_ fixture: FilesFixture, _ name: String) throws -> Found {
             guard FileManager.default.fileExists(atPath: fixture.path(name)) else { return .nothing }
             let isTree = (try? fixture.names(name)) != nil
-            let names = isTree ? try fixture.names(name) : [""]
+            // A conversion that was ended may leave a temporary name, which the next one sweeps.
+            let names =
+                isTree ? try fixture.names(name).filter { !FileManagerReplaceFailuresTests.isLeftover($0) } : [""]
             guard names.count == 1 else { return .other }
             let path = isTree ? name + "/" + names[0] : name
             let content =
@@ -59,11 +61,12 @@ import Testing
         }
     }
 
-    private static func isLeftover(_ name: String) -> Bool {
+    fileprivate static func isLeftover(_ name: String) -> Bool {
         FilePath(name).map { HiddenName($0) != nil || StagedFile.isTemporaryName($0) } ?? false
     }
 
-    @Test(arguments: Scene.allCases, [false, true]) func whicheverCallFailsTheOldOrTheNewIsThereAndNoBackupIsLost(
+    @Test(arguments: Scene.allCases.map { ($0, false) } + [(Scene.protectedFile, true), (.treeWithClass, true)])
+    func whicheverCallFailsTheOldOrTheNewIsThereAndNoBackupIsLost(
         _ scene: Scene, _ afterwards: Bool
     ) throws {
         let armed = Mutex(false)
@@ -208,7 +211,8 @@ import Testing
         return count.withLock { $0 }
     }
 
-    @Test(arguments: Scene.allCases) func killedAtAnyCallItLeavesTheOldOrTheNewAndTheNextCallTidiesUp(
+    @Test(arguments: [Scene.protectedFile, .plainTree, .treeWithClass])
+    func killedAtAnyCallItLeavesTheOldOrTheNewAndTheNextCallTidiesUp(
         _ scene: Scene
     ) async throws {
         let whole = try FilesFixture()

@@ -140,20 +140,6 @@ import Testing
         #expect(try fixture.names("a") == ["b"])
     }
 
-    @Test func theBackupsNameMustBeFree() throws {
-        let fixture = try FilesFixture()
-        try fixture.write("a", Data("old".utf8))
-        try fixture.write("b", Self.new)
-        try fixture.write("kept", Data("his".utf8))
-        let found = thrownBy {
-            try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b"), backupItemName: "kept")
-        }
-        #expect(found?.code == 516)
-        #expect(fixture.bytes("kept") == Data("his".utf8))
-        #expect(fixture.bytes("a") == Data("old".utf8))
-        #expect(try fixture.names() == ["a", "b", "kept"])
-    }
-
     @Test func whatAKillLeftIsSweptByTheNextCall() throws {
         let fixture = try FilesFixture()
         let left = [".candado-gone-0123456789abcdef", ".candado-copy-0123456789abcdef"]
