@@ -65,7 +65,9 @@ import Testing
         FilePath(name).map { HiddenName($0) != nil || StagedFile.isTemporaryName($0) } ?? false
     }
 
-    @Test(arguments: Scene.allCases.map { ($0, false) } + [(Scene.protectedFile, true), (.treeWithClass, true)])
+    @Test(arguments: [
+        (Scene.plainFile, false), (.protectedFile, true), (.treeWithClass, false), (.treeWithClass, true),
+    ])
     func whicheverCallFailsTheOldOrTheNewIsThereAndNoBackupIsLost(
         _ scene: Scene, _ afterwards: Bool
     ) throws {
@@ -211,7 +213,7 @@ import Testing
         return count.withLock { $0 }
     }
 
-    @Test(arguments: [Scene.protectedFile, .plainTree, .treeWithClass])
+    @Test(arguments: Scene.allCases)
     func killedAtAnyCallItLeavesTheOldOrTheNewAndTheNextCallTidiesUp(
         _ scene: Scene
     ) async throws {
