@@ -30,8 +30,9 @@ extension FileManager {
         else {
             throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: originalItemURL])
         }
-        // Those of a link are everybody's.
-        let keepsOld = !options.contains(.usingNewMetadataOnly) && (original.isFile || original.isDirectory)
+        // Those of a link are everybody's, and those of a file would close a directory.
+        let isSameKind = original.isFile && new.isFile || original.isDirectory && new.isDirectory
+        let keepsOld = !options.contains(.usingNewMetadataOnly) && isSameKind
         let permissions = (keepsOld ? oldAttributes : newAttributes)[.posixPermissions]
         let replacing = try Replacing(original, originalItemURL.path, new, newItemURL.path, permissions)
         let backup = try backupItemName.map { name in

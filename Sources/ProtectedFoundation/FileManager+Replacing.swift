@@ -134,6 +134,10 @@ struct Replacing {
         let here = Descriptor(try Self.open(original.path.parent), system)
         let there = Descriptor(try Self.open(new.path.parent), system)
         try makeDurable(here.number)
+        // Looking and copying took their time. What was protected meanwhile may be locked, too.
+        if !original.isDirectory, original.hasBecomeProtected {
+            throw ProtectionError(.busy, "the file was protected while it was to be replaced", path: original.path)
+        }
         guard original.isDirectory || new.isDirectory else {
             guard try FileManager.rename(new.path, original.path, replacing: true) else { throw otherFileSystem }
             return synchronize(here.number, there.number, &outcome)

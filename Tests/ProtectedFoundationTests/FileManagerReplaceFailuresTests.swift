@@ -180,6 +180,32 @@ import Testing
         }
     }
 
+    @Test func whatIsProtectedMeanwhileIsNotReplacedUnseen() throws {
+        let fixture = try FilesFixture()
+        try Scene.plainFile.make(fixture)
+        let isDone = Mutex(false)
+        let other = Data("his".utf8)
+        let system = InterceptedSystemCalls(
+            LinuxSystemCalls.shared,
+            observe: { call, _ in
+                // The new content is made durable before it gets the name.
+                guard call.operation == .open, call.path?.lastComponent == "b" else { return }
+                let isFirst = isDone.withLock { isDone in
+                    defer { isDone = true }
+                    return !isDone
+                }
+                if isFirst { try? fixture.protect("a", .complete, other) }
+            })
+        let protection = try fixture.opened(system)
+        Keys.$given.withValue(.success(protection)) {
+            let found = thrownBy { try manager.replaceItemAt(fixture.url("a"), withItemAt: fixture.url("b")) }
+            #expect(found?.code == 512)
+        }
+        #expect(isDone.withLock { $0 })
+        #expect(try fixture.content("a") == other)
+        #expect(fixture.bytes("b") == Self.new)
+    }
+
     /// What a child of a kill test is told.
     struct Killed: Codable, Sendable {
         let scene: Scene

@@ -99,6 +99,15 @@ import Testing
         }
     }
 
+    @Test func aTreeThatTakesAFilesPlaceKeepsItsOwnPermissions() throws {
+        let fixture = try FilesFixture()
+        try fixture.protect("a", .complete)
+        try fixture.makeDirectory("b")
+        try manager.setAttributes([.posixPermissions: 0o750], ofItemAtPath: fixture.path("b"))
+        try fixture.run { try replace(fixture) }
+        #expect(try manager.attributesOfItem(atPath: fixture.path("a"))[.posixPermissions] as? Int == 0o750)
+    }
+
     @Test func aPlainTreeDoesNotTakeAPlaceWhoseClassIsLocked() throws {
         let fixture = try FilesFixture()
         try fixture.makeDirectory("a", .complete)
