@@ -10,7 +10,8 @@ let package = Package(
         .executableTarget(name: "notes", dependencies: ["NotesStore"]),
         // With the agent itself, which the tests run.
         .testTarget(
-            name: "NotesStoreTests", dependencies: ["NotesStore", .product(name: "candado-agent", package: "candado")]),
+            name: "NotesStoreTests",
+            dependencies: ["NotesStore", "TutorialStep4", .product(name: "candado-agent", package: "candado")]),
         // The code of the tutorial in FileProtection's documentation, step by step.
         .target(
             name: "TutorialStep1", dependencies: [.product(name: "FileProtection", package: "candado")],

@@ -55,7 +55,7 @@ extension FileProtection {
     ///
     /// The class is found as by ``temporaryFile(like:)``.
     ///
-    /// Throws `locked`, `invalidArgument` for a bad kind, and what ``write(_:to:class:)`` throws.
+    /// Throws `locked`, `invalidArgument` for a bad kind, and what ``write(_:to:class:replacing:)`` throws.
     @discardableResult
     public func writePreview(
         _ content: [UInt8], kind: String, of source: FilePath

@@ -11,7 +11,8 @@ struct DiaryExport {
         try await protection.export(acknowledging: statement)
     }
 
-    /// An editor wants a file of its own: one in the class of the page, gone afterwards.
+    /// An editor wants a file of its own: one in the class of the page, gone afterwards. It opens it through this library, as
+    /// everything does that is to see more than a container.
     func edit(_ page: FilePath, with editor: (FilePath) async throws -> Void) async throws {
         try await protection.withTemporaryFile(like: page) { temporary in
             let text = try await protection.contents(of: page)
