@@ -81,6 +81,22 @@ extension FileProtection {
         try files.open(path, for: access)
     }
 
+    /// Makes a directory with permissions 0700 whose class new files in it get, in every lock state. One that is there already
+    /// gets the class, and what lies in it keeps its own. Its parent has to be there.
+    ///
+    /// Throws `unsupported`, and `system`, also when something else than a directory is there.
+    public func makeDirectory(_ path: FilePath, class protectionClass: ProtectionClass) throws(ProtectionError) {
+        do throws(SystemError) {
+            try files.system.makeDirectory(path, in: currentDirectory, permissions: 0o700)
+        } catch {
+            guard error.errorNumber == ErrorNumber.exists else { throw Self.failed(error, path) }
+        }
+        do throws(ProtectionError) {
+            // With the dot nothing but a directory will do.
+            try setProtectionClass(protectionClass, of: path.appending(.current))
+        } catch { throw error.relocated(to: path) }
+    }
+
     /// Changes the class of a file by wrapping its key anew, or with `rekey` by giving it a new key; or the class that a
     /// directory gives to new files.
     @discardableResult

@@ -62,7 +62,13 @@ extension FileProtection {
     ) throws(ProtectionError) -> Preview {
         let preview = try Preview(of: source, kind: kind)
         let (_, wanted) = try placeBeside(source)
-        try write(content, to: preview.path, class: wanted)
+        do throws(ProtectionError) {
+            try write(content, to: preview.path, class: wanted)
+        } catch {
+            // Locked are the keys of the source's class, and that is the file that the caller knows.
+            guard case .locked = error.code else { throw error }
+            throw error.relocated(to: source)
+        }
         return preview
     }
 

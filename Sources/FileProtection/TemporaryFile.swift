@@ -139,6 +139,17 @@ extension FileProtection {
     /// Throws `locked`, and for the source and the new file what ``open(_:for:)`` throws.
     public func temporaryFile(like source: FilePath) throws(ProtectionError) -> TemporaryFile {
         let (directory, wanted) = try placeBeside(source)
+        do throws(ProtectionError) {
+            return try temporaryFile(in: directory, wanted)
+        } catch {
+            // The name of a file that was not made says nothing.
+            throw error.relocated(to: source)
+        }
+    }
+
+    private func temporaryFile(
+        in directory: FilePath, _ wanted: ProtectionClass?
+    ) throws(ProtectionError) -> TemporaryFile {
         // Whoever looks for abandoned ones may come between the making of one and its mark, and take it away.
         for _ in 0..<16 {
             if let file = try makeTemporaryFile(in: directory, wanted) { return file }

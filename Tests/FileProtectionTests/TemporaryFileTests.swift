@@ -109,6 +109,25 @@ import Testing
         #expect(try app.directory.names(in: "files") == ["plain"])
     }
 
+    /// A name that the caller has never seen would tell him nothing.
+    @Test func whatIsLockedIsNamedByItsSource() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        let source = app.path("source")
+        try app.protection.write([1], to: source, class: .complete)
+        try app.protection.lock()
+        var paths: [FilePath?] = []
+        do throws(ProtectionError) { _ = try app.protection.temporaryFile(like: source) } catch {
+            #expect(error.code == .locked(.complete))
+            paths.append(error.path)
+        }
+        do throws(ProtectionError) { _ = try app.protection.writePreview([1], kind: "t", of: source) } catch {
+            #expect(error.code == .locked(.complete))
+            paths.append(error.path)
+        }
+        #expect(paths == [source, source])
+    }
+
     private static let mark: Int64 = 1 << 61
 
     /// The mark is held until the name is gone, so that whoever comes to set it meanwhile sees what happened.

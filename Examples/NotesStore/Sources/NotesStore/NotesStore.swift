@@ -24,14 +24,8 @@ public actor NotesStore {
     public init(_ directory: FilePath, _ protection: FileProtection? = nil) throws {
         self.directory = directory
         self.protection = try protection ?? FileProtection.shared
-        let system = self.protection.files.system
-        do throws(SystemError) {
-            try system.makeDirectory(directory, in: currentDirectory, permissions: 0o700)
-        } catch {
-            guard error.errorNumber == ErrorNumber.exists else { throw error }
-        }
         // Works in every lock state: a directory has a class but no key.
-        try self.protection.setProtectionClass(.complete, of: directory)
+        try self.protection.makeDirectory(directory, class: .complete)
     }
 
     // MARK: - Notes

@@ -2,7 +2,6 @@ import FileProtection
 import Testing
 
 @testable import NotesStore
-@testable import TutorialStep4
 
 /// The app through lock and unlock, with a real agent.
 @Suite struct NotesStoreTests {
@@ -176,17 +175,6 @@ import Testing
         #expect(held["a"] == nil && held.count == 0)
         held.hold("text", as: "a", from: held.period)
         #expect(held.count == 1)
-    }
-
-    /// The tutorial's view, of a page that was read before the lock and comes after it.
-    @Test @MainActor func theTutorialShowsNothingThatComesAfterTheLock() throws {
-        let view = DiaryView(agent.protection)
-        view.show("a page")
-        #expect(view.text == "a page")
-        let other = DiaryView(agent.protection)
-        try agent.protection.lock()
-        other.show("a page")
-        #expect(other.text == nil)
     }
 
     @Test func anImportThatFailsLeavesNothing() async throws {
