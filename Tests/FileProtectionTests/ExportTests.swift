@@ -131,16 +131,21 @@ import Testing
         let statement = try app.protection.exportStatement(of: source, to: target)
         let keybag = try app.keybag
         var counts = (exported: 0, empty: 0, told: 0)
+        // Those of the export, not those of looking at the home before.
+        let exports = Atomic<Bool>(false)
         try failingEveryCall(
-            errorNumbers: [EIO], afterwards: afterwards,
+            errorNumbers: [EIO], afterwards: afterwards, matching: { _ in exports.load(ordering: .relaxed) },
             setUp: {
                 for name in try app.directory.names(in: "outside") {
                     try LinuxSystemCalls.shared.unlink(outside.appending(FilePath(name) ?? "x"), in: currentDirectory)
                 }
             },
             { (_, system) in
-                try FileProtection.attach(keybag, system: unnamed ? system : withoutUnnamedFiles(system))
-                    .export(acknowledging: statement)
+                let protection = try FileProtection.attach(
+                    keybag, system: unnamed ? system : withoutUnnamedFiles(system))
+                exports.store(true, ordering: .relaxed)
+                defer { exports.store(false, ordering: .relaxed) }
+                try protection.export(acknowledging: statement)
             },
             check: { (_, failure, thrown) in
                 let left = try app.directory.names(in: "outside").filter { name in

