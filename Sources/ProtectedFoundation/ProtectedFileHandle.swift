@@ -43,12 +43,27 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
     static func open(_ item: Item, _ access: Access, path: String) throws(ProtectionError) -> ProtectedFileHandle {
         let protection = try Keys.protection
         // Writing takes reading: a chunk is sealed anew as a whole.
-        let file = try protection.open(item.path, for: access.contains(.writing) ? .updating : .reading)
-        let descriptor = try ProtectionError.mapping(at: item.path) { () throws(SystemError) in
-            try protection.files.system.open(
-                item.path, in: currentDirectory, [.pathOnly, .noFollow], permissions: 0)
+        for _ in 0..<20 {
+            // The name is held before and after: a file that is held keeps its number, so that the two are the same file
+            // when nobody renamed others over it meanwhile.
+            let before = try hold(item.path, protection)
+            let file = try protection.open(item.path, for: access.contains(.writing) ? .updating : .reading)
+            let after = try hold(item.path, protection)
+            let isSame = try ProtectionError.mapping(at: item.path) { () throws(SystemError) in
+                FileIdentity(try after.system.status(after.number))
+                    == FileIdentity(try before.system.status(before.number))
+            }
+            if isSame { return ProtectedFileHandle(file, after.release(), access, path) }
+            try? file.close()
         }
-        return ProtectedFileHandle(file, descriptor, access, path)
+        throw ProtectionError(.busy, "the file was replaced time and again", path: item.path)
+    }
+
+    private static func hold(_ path: FilePath, _ protection: FileProtection) throws(ProtectionError) -> Descriptor {
+        let number = try ProtectionError.mapping(at: path) { () throws(SystemError) in
+            try protection.files.system.open(path, in: currentDirectory, [.pathOnly, .noFollow], permissions: 0)
+        }
+        return Descriptor(number, protection.files.system)
     }
 
     /// The class under whose rules the handle works now. Throws `CocoaError` 257 when it is locked.
