@@ -7,9 +7,16 @@ extension NSKeyedArchiver {
     public class func archiveRootObject(_ rootObject: Any, toFile path: String) -> Bool {
         // Foundation's call takes a NUL for the end of the path here, and for a part of the name there.
         guard !path.utf8.contains(0) else { return false }
-        let url = URL(fileURLWithPath: path)
         let data = NSKeyedArchiver.archivedData(withRootObject: rootObject)
-        return (try? data.write(to: url, options: .atomic)) != nil
+        var isWritten = true
+        do {
+            try WholeFile(URL(fileURLWithPath: path)).write(data, .atomic, like: .archive) {
+                isWritten = PlainFoundation.archive(rootObject, toFile: path)
+            }
+        } catch {
+            return false
+        }
+        return isWritten
     }
 }
 

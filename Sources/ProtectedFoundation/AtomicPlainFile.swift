@@ -23,7 +23,9 @@ struct AtomicPlainFile {
     private let system = LinuxSystemCalls.shared
 
     /// Writes by `write`, which gets the path for Foundation's call, and throws what it throws: then nothing is changed.
-    static func write(_ place: FilePath, _ write: (String) throws -> Void) throws -> Outcome {
+    static func write(
+        _ place: FilePath, like calls: WholeFile.PlainCalls, _ write: (String) throws -> Void
+    ) throws -> Outcome {
         let name = place.lastComponent
         guard place.bytes.last != UInt8(ascii: "/"), name != ".", name != ".." else { return .foundations }
         guard let directory = open(place.parent, in: currentDirectory, [.pathOnly, .directory]),
@@ -38,6 +40,11 @@ struct AtomicPlainFile {
             let atomic = AtomicPlainFile(name: name, temporary: temporary, directory: directory)
             do {
                 try write(file.path)
+                if calls != .data {
+                    let before = try? LinuxSystemCalls.shared.status(of: name, in: directory, followLinks: false)
+                    let kept = calls == .older ? before?.permissions : nil
+                    try? file.changePermissions(to: kept ?? 0o666)
+                }
                 return try atomic.take(file)
             } catch {
                 atomic.remove(ifStill: file)

@@ -30,6 +30,10 @@ final class PinnedFile: Sendable {
     /// What it is, as the system tells.
     var status: FileStatus { get throws(SystemError) { try descriptor.system.status(descriptor.number) } }
 
+    func changePermissions(to permissions: UInt32) throws(SystemError) {
+        try descriptor.system.changePermissions(descriptor.number, to: permissions)
+    }
+
     /// Opens what Foundation would write to, and makes it when it is not there, without cutting anything off yet.
     static func open(_ item: Item) -> Opening {
         let system = LinuxSystemCalls.shared

@@ -100,6 +100,17 @@ struct WholeFile {
 
     // MARK: Writing
 
+    /// How Foundation's calls differ in what they do beside writing.
+    enum PlainCalls {
+        /// Those of `Data` and of texts.
+        case data
+        /// Those of `NSData`: they give a file the permissions that its name had before, a link's too, and all permissions
+        /// to a new one that is written atomically. Their errors name no file.
+        case older
+        /// Those of archives: all permissions, also in an old file's place.
+        case archive
+    }
+
     /// True when whatever is written here has to be protected, or when that cannot be told.
     var needsProtection: Bool {
         guard let item else { return false }
@@ -108,7 +119,9 @@ struct WholeFile {
 
     /// Writes what has to be protected; all else goes to Foundation's call, but never into a container that has come since
     /// the file was looked at. `plain` is called where Foundation's own call does it, or says what is wrong.
-    func write(_ data: Data, _ options: Data.WritingOptions, _ plain: () throws -> Void) throws {
+    func write(
+        _ data: Data, _ options: Data.WritingOptions, like calls: PlainCalls = .data, _ plain: () throws -> Void
+    ) throws {
         guard var item else { return try plain() }
         for _ in 0..<20 {
             do throws(ProtectionError) {
@@ -118,7 +131,7 @@ struct WholeFile {
             }
             // Foundation makes a new file then, or none.
             if options.contains(.withoutOverwriting) { return try plain() }
-            switch try writePlain(data, to: item, options) {
+            switch try writePlain(data, to: item, options, calls) {
             case .written: return
             case .foundations: return try plain()
             case .changed: item = item.lookedAtAgain
@@ -129,11 +142,11 @@ struct WholeFile {
     }
 
     private func writePlain(
-        _ data: Data, to item: Item, _ options: Data.WritingOptions
+        _ data: Data, to item: Item, _ options: Data.WritingOptions, _ calls: PlainCalls
     ) throws -> AtomicPlainFile.Outcome {
         if options.contains(.atomic) {
             do {
-                return try AtomicPlainFile.write(item.name) { try writePlain(data, at: $0) }
+                return try AtomicPlainFile.write(item.name, like: calls) { try writePlain(data, at: $0, calls) }
             } catch let error as ProtectionError {
                 throw cocoaError(error, .writing)
             }
@@ -142,18 +155,29 @@ struct WholeFile {
         case .refused: return .foundations
         case .protected: return .changed
         case .pinned(let file):
-            try withExtendedLifetime(file) { try writePlain(data, at: file.path) }
+            try withExtendedLifetime(file) {
+                let permissions = calls == .older ? Self.permissions(of: item.name) : nil
+                try writePlain(data, at: file.path, calls)
+                if let permissions { try? file.changePermissions(to: permissions) }
+            }
             return .written
         }
     }
 
+    private static func permissions(of name: FilePath) -> UInt32? {
+        try? LinuxSystemCalls.shared.status(of: name, in: currentDirectory, followLinks: false).permissions
+    }
+
     /// Has Foundation write to a file that is open; errors name the file as the caller does.
-    private func writePlain(_ data: Data, at path: String) throws {
+    private func writePlain(_ data: Data, at path: String, _ calls: PlainCalls) throws {
         do {
             try PlainFoundation.write(data, to: URL(fileURLWithPath: path), [])
         } catch let error as CocoaError {
             var information = error.userInfo
             switch place {
+            case _ where calls == .older:
+                information[NSFilePathErrorKey] = nil
+                information[NSURLErrorKey] = nil
             case .url(let url):
                 information[NSFilePathErrorKey] = url.path
                 information[NSURLErrorKey] = url

@@ -17,7 +17,8 @@ import Testing
         }
     }
 
-    @Test func theContentOfAStreamIsClearedWithIt() throws {
+    /// Foundation's stream has a copy of its own, which is out of reach.
+    @Test func theContentThatAStreamIsGivenIsCleared() throws {
         let fixture = try DataFixture()
         try fixture.unlock()
         let content = [UInt8](repeating: 7, count: 100_000)
@@ -28,7 +29,6 @@ import Testing
                 do {
                     let stream = InputStream(url: fixture.url("it"))
                     #expect(stream?.everything == Data(content).encoded)
-                    #expect(seen.counts.withLock { $0 } == [])
                 }
                 #expect(seen.counts.withLock { $0 } == [content.count])
             }

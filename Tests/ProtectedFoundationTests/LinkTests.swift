@@ -99,7 +99,8 @@ import Testing
             atPath: fixture.url("null").path, withDestinationPath: "/dev/null")
         try fixture.runWithoutKeys(.noKeybag) {
             try WholeFileCall.sample.write(to: fixture.url("null"))
-            #expect(try Data(contentsOf: fixture.url("null")) == Data())
+            #expect(FileManager.default.contents(atPath: fixture.url("null").path) == nil)
+            #expect(failure { try Data(contentsOf: fixture.url("null")) }?.beneath == Int(EACCES))
         }
     }
 }
