@@ -88,7 +88,11 @@ final class PlainOutputStream: OutputStream {
         return isClosed ? .closed : .error
     }
 
-    override var streamError: (any Error)? { refusal ?? inner.streamError }
+    override var streamError: (any Error)? {
+        if let refusal { return refusal }
+        // Foundation's ends the process when there is none.
+        return inner.streamStatus == .error ? inner.streamError : nil
+    }
 
     override func property(forKey key: PropertyKey) -> AnyObject? { inner.property(forKey: key) }
 
