@@ -1,4 +1,4 @@
-import Dispatch
+import Foundation
 import Synchronization
 
 /// A question whose answer may take long, for callers who must not wait long for it. It is asked on another thread, and by

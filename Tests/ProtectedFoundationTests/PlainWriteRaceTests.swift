@@ -113,6 +113,53 @@ import Testing
         }
     }
 
+    /// A plain writer against one of class complete, for one new name: whoever comes last, it is no record over plain bytes.
+    @Test(arguments: [[], .atomic] as [Data.WritingOptions])
+    func aPlainAndAProtectedWriterOfOneNewNameSpoilNothing(_ options: Data.WritingOptions) throws {
+        let fixture = try DataFixture()
+        try fixture.unlock()
+        let url = fixture.url("it")
+        for _ in 0..<300 {
+            try? FileManager.default.removeItem(at: url)
+            let problems = Mutex<[Failure]>([])
+            DispatchQueue.concurrentPerform(iterations: 2) { index in
+                fixture.run {
+                    let problem = failure {
+                        if index == 0 {
+                            try Data(Self.secret).write(to: url, options: .completeFileProtection)
+                        } else {
+                            try WholeFileCall.sample.write(to: url, options: options)
+                        }
+                    }
+                    if let problem { problems.withLock { $0.append(problem) } }
+                }
+            }
+            #expect(problems.withLock { $0 } == [])
+            #expect(try fixture.inspection("it").protectionClass == .complete)
+            let found = try fixture.run { try Data(contentsOf: url) }
+            #expect(found == WholeFileCall.sample || found == Data(Self.secret))
+            #expect(try fixture.names == ["it"])
+        }
+    }
+
+    @Test func anOpenFileWithoutANameIsLookedAtBehindItsDescriptor() throws {
+        let fixture = try DataFixture()
+        try fixture.unlock()
+        try fixture.protection.write(Self.secret, to: fixture.path("it"), class: .complete)
+        let system = LinuxSystemCalls.shared
+        let file = try system.openFile(fixture.path("it"), [.read, .write])
+        try FileManager.default.removeItem(at: fixture.url("it"))
+        let url = URL(fileURLWithPath: "/proc/self/fd/\(file.number)")
+        let size = try system.status(file.number).size
+        fixture.run {
+            #expect((try? Data(contentsOf: url)) == nil)
+            #expect((try? WholeFileCall.sample.write(to: url)) == nil)
+            #expect(OutputStream(url: url, append: false) == nil)
+            #expect((try? FileHandle(forUpdating: url)) == nil)
+        }
+        #expect(try system.status(file.number).size == size)
+    }
+
     @Test func anOutputStreamLooksAgainWhenItIsOpened() throws {
         let fixture = try DataFixture()
         try fixture.unlock()

@@ -1,3 +1,4 @@
+// swift-format-ignore-file
 // What becomes of a call when its file imports Foundation beside ProtectedFoundation. Each line that ends with "silent"
 // compiles and means Foundation's call; every other one is an error there. scripts/test-packages puts the imports before it.
 
