@@ -42,12 +42,12 @@ import Testing
     @Test(arguments: [true, false]) func aChainOfLongTargetsIsNoWayAround(_ isThere: Bool) throws {
         let fixture = try DataFixture()
         try fixture.unlock()
-        try fixture.protection.setProtectionClass(.complete, of: fixture.path("."))
         let folder = String(repeating: "d", count: 200)
         try FileManager.default.createDirectory(
             atPath: fixture.path("base").description, withIntermediateDirectories: false)
         try FileManager.default.createDirectory(
             atPath: fixture.path("base").description + "/" + folder, withIntermediateDirectories: false)
+        try fixture.protection.setProtectionClass(.complete, of: fixture.path("."))
         let base = fixture.path("base").description + "/"
         if isThere { try fixture.protection.write(Self.secret, to: fixture.path("link0"), class: .complete) }
         try FileManager.default.createSymbolicLink(atPath: base + "link0", withDestinationPath: "../link0")

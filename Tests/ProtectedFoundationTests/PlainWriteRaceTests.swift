@@ -46,6 +46,20 @@ import Testing
         #expect(try fixture.names == ["it"])
     }
 
+    @Test(arguments: [[], .atomic] as [Data.WritingOptions])
+    func aProtectedFileThatIsMadeAfterTheLookIsWrittenAsOne(_ options: Data.WritingOptions) throws {
+        let fixture = try DataFixture()
+        try fixture.unlock()
+        let file = WholeFile(fixture.url("it"))
+        try fixture.protection.write(Self.secret, to: fixture.path("it"), class: .complete)
+        try fixture.run {
+            try file.write(WholeFileCall.sample, options) { Issue.record("written by the path") }
+            #expect(try Data(contentsOf: fixture.url("it")) == WholeFileCall.sample)
+        }
+        #expect(try fixture.inspection("it").protectionClass == .complete)
+        #expect(try fixture.names == ["it"])
+    }
+
     @Test func aFileThatIsHeldForAPlainWriteCannotBeProtectedMeanwhile() throws {
         let fixture = try DataFixture()
         try fixture.unlock()
