@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.3
 import PackageDescription
 
 // Every target compiles in the Swift 6 language mode; warnings are errors in scripts/test.

@@ -79,30 +79,39 @@ class Backup:
             with os.scandir(source) as entries:
                 for entry in sorted(entries, key=lambda entry: entry.name):
                     self.guarded(entry, os.path.join(target, entry.name))
-            self.times(os.fstat(directory), target)
+            # Last: it may forbid to make anything in it.
+            status = os.fstat(directory)
+            os.chmod(target, stat.S_IMODE(status.st_mode))
+            self.times(status, target)
         finally:
             os.close(directory)
 
     def directory_record(self, directory, source, target):
-        name = self.candado.class_of(directory)
         copy = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
         try:
+            name = self.candado.class_of(directory)
             self.candado.set_record(copy, self.candado.record_of(directory))
+            self.report(f"({name or 'no class'})", source, "directory")
+        except Candado.Error as error:
+            # What is in it is copied all the same.
+            self.attribute(directory, copy)
+            self.failures += 1
+            self.report("?", source, f"directory, copied as it is: {error.strerror}")
         finally:
             os.close(copy)
-        self.report(f"({name or 'no class'})", source, "directory")
 
     def guarded(self, entry, target):
         """One entry: what goes wrong with it is told, and the next one has its turn."""
         try:
             if entry.is_symlink():
                 os.symlink(os.readlink(entry.path), target)
+                self.report("-", entry.path, "link")
             elif entry.is_dir(follow_symlinks=False):
                 self.tree(entry.path, target)
             elif entry.is_file(follow_symlinks=False):
                 self.file(entry.path, target)
             else:
-                self.report("", entry.path, "left out: neither file, directory nor link")
+                self.report("-", entry.path, "left out: neither file, directory nor link")
         except OSError as error:
             self.failures += 1
             self.report("?", entry.path, f"FAILED: {error.strerror or error}")
@@ -122,8 +131,8 @@ class Backup:
                 digest = self.copy_bytes(original, copy)
                 if problem is None:
                     self.candado.set_record(copy, record)
-                elif RECORD_ATTRIBUTE in os.listxattr(original):
-                    os.setxattr(copy, RECORD_ATTRIBUTE, os.getxattr(original, RECORD_ATTRIBUTE))
+                else:
+                    self.attribute(original, copy)
                 status = os.fstat(original)
                 os.fchmod(copy, stat.S_IMODE(status.st_mode))
                 os.fsync(copy)
@@ -137,6 +146,12 @@ class Backup:
             self.report("?", source, f"copied as it is: {problem}")
         else:
             self.verify(source, target, digest, name, record)
+
+    @staticmethod
+    def attribute(original, copy):
+        """The bytes of the attribute, whatever they are."""
+        if RECORD_ATTRIBUTE in os.listxattr(original):
+            os.setxattr(copy, RECORD_ATTRIBUTE, os.getxattr(original, RECORD_ATTRIBUTE))
 
     def verify(self, source, target, digest, name, record):
         copy = os.open(target, os.O_RDONLY | os.O_NOFOLLOW)
@@ -175,9 +190,13 @@ def main(words):
     if len(words) != 3 or not os.path.isdir(words[1]) or os.path.lexists(words[2]):
         print(__doc__.strip(), file=sys.stderr)
         return 64
-    backup = Backup(Candado())
-    # Names are bytes, and need not be text.
-    backup.tree(os.fsencode(words[1]), os.fsencode(words[2]))
+    try:
+        backup = Backup(Candado())
+        # Names are bytes, and need not be text.
+        backup.tree(os.fsencode(words[1]), os.fsencode(words[2]))
+    except OSError as error:
+        print(f"backup.py: {error}", file=sys.stderr)
+        return 1
     return 1 if backup.failures else 0
 
 

@@ -1,26 +1,26 @@
 import FileProtection
 import ProtectionModel
 
-/// What a program, or the person before it, can do about an error. The libraries below say only what is wrong.
+/// What the person before a program can do about an error: it is shown as it is. The libraries below say only what is wrong.
 enum Advice {
     /// One sentence, or nil where there is nothing useful to say.
     static func sentence(for error: ProtectionError) -> String? {
         if let trouble = AgentTrouble(error) { return sentence(for: trouble) }
         switch error.code {
         case .locked, .noPasscodeSource:
-            return "'candado unlock' unlocks for all programs; wait for CANDADO_EVENT_DID_UNLOCK"
+            return "'candado unlock' unlocks for all programs"
         case .notProtected: return "'candado protect' protects it in place"
         case .recordMissing, .damaged(.record), .damaged(.header):
             return "'candado repair' mends what a second copy can mend; else restore it from a backup"
         case .damaged(.unwrap): return "the key record was changed or is another file's: restore both from a backup"
         case .damaged(.chunk): return "restore the file from a backup"
         case .damaged: return "run 'candado doctor'"
-        case .foreignKeybag: return "name the home that it was made with: candado_use_home() or CANDADO_HOME"
+        case .foreignKeybag: return "it needs the home that it was made with: CANDADO_HOME names another"
         case .needsNewerVersion: return "install a newer version of candado"
-        case .noKeybag: return "'candado init' makes one; candado_use_home() and CANDADO_HOME name another home"
+        case .noKeybag: return "'candado init' makes one; CANDADO_HOME names another home"
         case .agentNotReachable: return "run 'candado doctor'"
         case .secretMemory: return "raise the limit of locked memory (RLIMIT_MEMLOCK)"
-        case .otherClass: return "candado_set_class() changes the class"
+        case .otherClass: return "'candado set-class' changes the class"
         case .unsupported: return error.reason.flatMap(sentence(for:))
         case .wrongPasscode, .tooManyTries, .noPasscodeSet, .alreadyExists, .busy, .invalidArgument, .cancelled,
             .cryptography, .system:

@@ -53,7 +53,12 @@ private enum AgentFunctions {
         outcome { () throws(CallFailure) in
             try Library.check()
             var home: KeybagHome?
-            if text != nil { home = KeybagHome(directory: try Arguments.path(text)) }
+            if text != nil {
+                let path = try Arguments.path(text)
+                // The process may stand somewhere else by the time the agent is needed.
+                let directory = try protecting { () throws(ProtectionError) in try WorkingDirectory.absolute(path) }
+                home = KeybagHome(directory: directory)
+            }
             Library.home.use(home)
             return 0
         }

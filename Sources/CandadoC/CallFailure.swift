@@ -18,7 +18,8 @@ struct CallFailure: Error {
         self.text = text
     }
 
-    init(_ error: ProtectionError) {
+    init(_ given: ProtectionError) {
+        let error = Self.settled(given)
         let place = error.path.map { "\($0.quoted): " } ?? ""
         let advice = Advice.sentence(for: error).map { "; \($0)" } ?? ""
         self.init(
@@ -30,6 +31,8 @@ struct CallFailure: Error {
     private static func reason(_ cause: (any Error)?, _ error: ProtectionError) -> String {
         switch cause {
         case let cause as ProtectionError: return " (\(cause.message))"
+        // Linux's word for it, that there are too many links, would be another reason.
+        case is SystemError where error.reason == .symbolicLink: return ""
         case let cause as SystemError:
             let sentence = SystemErrorText.sentence(cause.errorNumber)
             return error.message.lowercased().hasSuffix(sentence.lowercased()) ? "" : " (\(cause.call): \(sentence))"
@@ -37,8 +40,25 @@ struct CallFailure: Error {
         }
     }
 
-    /// A call on an open file that failed.
-    init(_ error: SystemError, at path: FilePath? = nil) {
+    /// Linux says the same of a link that was not followed and of links that lead round in circles before it.
+    private static func settled(_ given: ProtectionError) -> ProtectionError {
+        guard given.reason == .symbolicLink, let path = given.path, let cause = given.cause as? SystemError,
+            cause.errorNumber == ELOOP
+        else { return given }
+        do throws(SystemError) {
+            _ = try LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false)
+            return given
+        } catch {
+            return error.errorNumber == ELOOP ? circular(at: path) : given
+        }
+    }
+
+    private static func circular(at path: FilePath?) -> ProtectionError {
+        ProtectionError(.system(ELOOP), "too many symbolic links, or some that lead round in circles", path: path)
+    }
+
+    /// A call on a file that failed. `follows` says that it follows a link at the end of the path.
+    init(_ error: SystemError, at path: FilePath? = nil, follows: Bool = false) {
         let path = path ?? error.path
         if error.errorNumber == EOPNOTSUPP, error.call.hasSuffix("xattr") {
             self.init(
@@ -47,8 +67,11 @@ struct CallFailure: Error {
                     path: path, reason: .fileSystem))
         } else if error.errorNumber == ELOOP {
             self.init(
-                ProtectionError(
-                    .unsupported, "this is a symbolic link, which is not followed", path: path, reason: .symbolicLink))
+                follows
+                    ? Self.circular(at: path)
+                    : ProtectionError(
+                        .unsupported, "this is a symbolic link, which is not followed", path: path, cause: error,
+                        reason: .symbolicLink))
         } else {
             let sentence = "\(error.call) failed: \(SystemErrorText.sentence(error.errorNumber))"
             self.init(ProtectionError(.system(error.errorNumber), sentence, path: path))
@@ -121,7 +144,7 @@ func protecting<Result>(_ body: () throws(ProtectionError) -> Result) throws(Cal
 
 /// Runs calls on files.
 func calling<Result: ~Copyable>(
-    at path: FilePath? = nil, _ body: () throws(SystemError) -> Result
+    at path: FilePath? = nil, follows: Bool = false, _ body: () throws(SystemError) -> Result
 ) throws(CallFailure) -> Result {
-    do throws(SystemError) { return try body() } catch { throw CallFailure(error, at: path) }
+    do throws(SystemError) { return try body() } catch { throw CallFailure(error, at: path, follows: follows) }
 }

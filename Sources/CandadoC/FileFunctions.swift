@@ -69,13 +69,21 @@ private enum FileFunctions {
             let path = try Arguments.path(path)
             let protectionClass = try Arguments.optionalClass(number)
             let wanted = try self.access(access, protectionClass)
-            let protection = try Library.protection()
+            let protection = try keys(for: path, wanted)
             let file = try protecting { () throws(ProtectionError) in try protection.open(path, for: wanted) }
             guard let handle = Library.files.insert(file) else {
                 throw .system(EMFILE, "this process has too many handles open")
             }
             return handle
         }
+    }
+
+    private static func keys(
+        for path: FilePath, _ access: ProtectedFileSystem.Access
+    ) throws(CallFailure) -> FileProtection {
+        guard case .creating = access else { return try Inspection.protection(for: path) }
+        try Inspection.requireFree(path)
+        return try Library.protection()
     }
 
     private static func access(

@@ -2,7 +2,6 @@ import CCandado
 import FileProtection
 import Glibc
 import ProtectionModel
-import Synchronization
 
 /// What the functions of the C library keep between calls. Thread-safe.
 enum Library {
@@ -65,37 +64,5 @@ enum Library {
     static func protection() throws(CallFailure) -> FileProtection {
         try check()
         return try protecting { () throws(ProtectionError) in try home.protection() }
-    }
-}
-
-/// The home whose keys are used, and the connection to its agent once there is one. Thread-safe.
-final class HomeInUse: Sendable {
-    private struct State {
-        /// Nil for the one that the environment names.
-        var home: KeybagHome?
-        var protection: FileProtection?
-    }
-
-    private let state = Mutex(State())
-
-    /// From now on; nil for the one that the environment names.
-    func use(_ home: KeybagHome?) { state.withLock { $0 = State(home: home, protection: nil) } }
-
-    /// For tests, which bring keys of their own.
-    func use(_ protection: FileProtection) {
-        state.withLock { $0 = State(home: protection.home, protection: protection) }
-    }
-
-    /// Throws like `FileProtection.connect`; then the next call tries again.
-    func protection() throws(ProtectionError) -> FileProtection {
-        try state.withLock { (state) throws(ProtectionError) in
-            if let protection = state.protection { return protection }
-            // Not the optional's autoclosure, which cannot throw this type.
-            let home: KeybagHome
-            if let named = state.home { home = named } else { home = try KeybagHome.ofThisProcess() }
-            let protection = try FileProtection.connect(home)
-            state.protection = protection
-            return protection
-        }
     }
 }

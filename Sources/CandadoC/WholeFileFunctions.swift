@@ -50,14 +50,14 @@ private enum WholeFileFunctions {
             let path = try Arguments.path(path)
             let bytes = try Arguments.place(bytes)
             let size = try Arguments.place(size)
-            let protection = try Library.protection()
+            let protection = try Inspection.protection(for: path)
             let content = try protecting { () throws(ProtectionError) in
-                // A container is never shorter than its content.
-                let content = try GrowingContent(sizeOf(path, protection) + 1)
+                // A container is never shorter than its content, but it can be much longer.
+                let content = GrowingContent(sizeOf(path, protection) + 1)
                 try protection.files.read(path) { try content.append($0) }
-                return content
+                return try content.release()
             }
-            (bytes.pointee, size.pointee) = content.release()
+            (bytes.pointee, size.pointee) = content
             return 0
         }
     }
@@ -74,7 +74,7 @@ private enum WholeFileFunctions {
             try Library.check()
             let path = try Arguments.path(path)
             let target = Target(buffer: try Arguments.buffer(buffer, size))
-            let protection = try Library.protection()
+            let protection = try Inspection.protection(for: path)
             let done = Mutex(0)
             return try protecting { () throws(ProtectionError) in
                 let length = try protection.files.read(path) { bytes in
@@ -102,6 +102,7 @@ private enum WholeFileFunctions {
             let content = Content(bytes: try Arguments.bytes(bytes, size))
             let protectionClass = try Arguments.optionalClass(number)
             try Arguments.flags(flags, allowed: CANDADO_EXCLUSIVE)
+            if flags & CANDADO_EXCLUSIVE != 0 { try Inspection.requireFree(path) }
             let protection = try Library.protection()
             let done = Mutex(0)
             try protecting { () throws(ProtectionError) in
@@ -129,7 +130,7 @@ private enum WholeFileFunctions {
             let path = try Arguments.path(path)
             let protectionClass = try Arguments.optionalClass(number)
             try Arguments.flags(flags, allowed: CANDADO_REKEY)
-            let files = try Library.protection().files
+            let files = try Inspection.protection(for: path, orDirectory: true).files
             if let protectionClass {
                 try protecting { () throws(ProtectionError) in
                     _ = try files.setProtectionClass(
@@ -163,13 +164,20 @@ private final class GrowingContent: @unchecked Sendable {
         ProtectionError(.system(ENOMEM), "there is no memory for the content")
     }
 
-    init(_ capacity: Int) throws(ProtectionError) {
-        self.capacity = max(capacity, 64)
-        start = malloc(self.capacity)
-        if start == nil { throw Self.noMemory }
+    /// `expected` is a guess: where there is no memory for it, the content may still be shorter.
+    init(_ expected: Int) {
+        start = malloc(max(expected, 64))
+        capacity = start == nil ? 0 : max(expected, 64)
     }
 
-    deinit { candado_free(start) }
+    deinit { discard() }
+
+    /// Zeroes what was written: the rest may be far more, and nobody has touched it.
+    private func discard() {
+        if let start { explicit_bzero(start, count) }
+        free(start)
+        start = nil
+    }
 
     func append(_ bytes: UnsafeRawBufferPointer) throws(ProtectionError) {
         guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
@@ -182,19 +190,26 @@ private final class GrowingContent: @unchecked Sendable {
 
     /// By hand, so that what is left behind is zeroed.
     private func grow(to least: Int) throws(ProtectionError) {
-        let larger = max(least, capacity.multipliedReportingOverflow(by: 2).partialValue)
-        guard let start, let moved = malloc(larger) else { throw Self.noMemory }
-        memcpy(moved, start, count)
-        candado_free(start)
-        self.start = moved
+        var larger = max(least, 2 * capacity)
+        var memory = malloc(larger)
+        if memory == nil {
+            larger = least
+            memory = malloc(larger)
+        }
+        guard let memory else { throw Self.noMemory }
+        if let start { memcpy(memory, start, count) }
+        discard()
+        start = memory
         capacity = larger
     }
 
-    /// The content, which is the caller's now.
-    func release() -> (UnsafeMutableRawPointer?, Int) {
-        let given = start
+    /// The content and a NUL, which are the caller's now.
+    func release() throws(ProtectionError) -> (UnsafeMutableRawPointer?, Int) {
+        if start == nil { try grow(to: count + 1) }
+        guard let given = start else { throw Self.noMemory }
         start = nil
-        given?.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
-        return (given, count)
+        given.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
+        // To make it smaller moves nothing, and what is given back was never written to.
+        return (capacity > 2 * (count + 1) ? realloc(given, count + 1) ?? given : given, count)
     }
 }

@@ -9,6 +9,8 @@ extension ContainerFile {
     /// Bytes of growth that no sync covers, after which one is made, so that the next one to open the file after a crash
     /// has little to look through.
     private static let unsyncedLimit: UInt64 = 64 << 20
+    /// Bytes of growth in one call before which the disk's room is looked at.
+    private static let lookedAtGrowth: UInt64 = 16 << 20
 
     /// Writes content at an offset in bytes. Up to 1 MiB is one step: after a crash all of it is there or none, but that
     /// new chunks at the end may be missing.
@@ -19,6 +21,7 @@ extension ContainerFile {
         guard offset <= ContainerGeometry.maximumLength,
             UInt64(bytes.count) <= ContainerGeometry.maximumLength - offset
         else { throw ProtectionError(.system(ErrorNumber.fileTooLarge), "the file would grow too large") }
+        try requireRoom(for: offset + UInt64(bytes.count))
         if offset > view.length { try extend(to: offset, &cipher) }
         var done = 0
         while done < bytes.count {
@@ -31,12 +34,28 @@ extension ContainerFile {
         }
     }
 
+    /// Throws `system(ENOSPC)` before anything is done when the disk certainly has no room for a large growth: a file is
+    /// dense, so that trying it would fill the disk with zeros first.
+    private func requireRoom(for length: UInt64) throws {
+        guard length > view.length, length - view.length >= Self.lookedAtGrowth else { return }
+        let now = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: view.length))
+        let then = ContainerGeometry.size(chunks: ContainerGeometry.chunkCount(length: length))
+        let available = try system.fileSystem(descriptor.number).availableBytes
+        // 0 is also what file systems say that do not tell.
+        guard available == 0 || then - now <= available else {
+            throw ProtectionError(.system(ErrorNumber.noSpace), "the disk has no room for a file of \(length) bytes")
+        }
+    }
+
     /// Makes the content longer or shorter. What is added reads as zeros.
     mutating func changeLength(to length: UInt64, _ cipher: inout ChunkCipher) throws {
         guard length <= ContainerGeometry.maximumLength else {
             throw ProtectionError(.system(ErrorNumber.fileTooLarge), "the file would grow too large")
         }
-        if length > view.length { return try extend(to: length, &cipher) }
+        if length > view.length {
+            try requireRoom(for: length)
+            return try extend(to: length, &cipher)
+        }
         guard length < view.length else { return }
         let size = ContainerGeometry.chunkSize
         let inside = Int(length % UInt64(size))

@@ -18,8 +18,7 @@ extension FileManager {
                 try Self.setProtectionClass(wanted, ofItemAtPath: path)
             }
         } catch {
-            let isMissing = error.code == .system(ErrorNumber.noEntry)
-            throw CocoaError(error, isMissing ? .writing : .reading, path: path)
+            throw CocoaError(error, error.isAboutThePlace ? .writing : .reading, path: path)
         }
         if !others.isEmpty { try PlainFoundation.setAttributes(others, ofItemAtPath: path, self) }
     }
@@ -46,6 +45,11 @@ extension FileManager {
         guard let item = Item(path) else { throw ProtectionError(.system(ErrorNumber.noEntry), "no such file") }
         if let problem = item.problem { throw problem }
         guard item.inspection != nil else {
+            if item.path.isThere {
+                throw ProtectionError(
+                    .unsupported, "the file system has no extended attributes of users, which hold the key record",
+                    path: item.path, reason: .fileSystem)
+            }
             throw ProtectionError(.system(ErrorNumber.noEntry), "no such file or directory", path: item.path)
         }
         let protection = try Keys.protection
@@ -79,6 +83,16 @@ extension Dictionary<FileAttributeKey, Any> {
         var result = self
         result[key] = extended.isEmpty ? nil : extended
         return result
+    }
+}
+
+extension ProtectionError {
+    /// Missing, full or read-only: what Foundation's call says of the same is on the writing side.
+    fileprivate var isAboutThePlace: Bool {
+        switch code {
+        case .system(let number): [ENOENT, ENOSPC, EDQUOT, EROFS].contains(number)
+        default: false
+        }
     }
 }
 

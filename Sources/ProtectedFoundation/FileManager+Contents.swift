@@ -110,7 +110,7 @@ extension Item {
         do {
             try TreeWalk(crossesFileSystems: true).run(path) { path, visit in
                 guard case .success(let visit) = visit, visit.status.kind != .symbolicLink else { return }
-                let inspection = try FileInspection.inspect(visit.name, in: visit.directory)
+                let inspection = try visit.inspection
                 switch inspection.state {
                 case .plain: return
                 case .directory where inspection.protectionClass == nil: return
@@ -121,6 +121,24 @@ extension Item {
             return false
         } catch {
             return true
+        }
+    }
+}
+
+extension TreeWalk.Visit {
+    /// What it is. Where nothing can have a record, what is there is plain.
+    var inspection: FileInspection {
+        get throws(ProtectionError) {
+            do throws(ProtectionError) {
+                return try FileInspection.inspect(name, in: directory)
+            } catch {
+                guard error.reason == .fileSystem else { throw error }
+                switch status.kind {
+                case .regular: return FileInspection(state: .plain)
+                case .directory: return FileInspection(state: .directory)
+                default: return FileInspection(state: .unsupported, problem: .unsupported, message: error.message)
+                }
+            }
         }
     }
 }

@@ -25,7 +25,17 @@ extension FileManager {
         guard source.isDirectory else { return try copyFile(source, srcPath, target, dstPath) }
         let isPlain = !source.holdsProtectedFiles && target.inspection?.protectionClass == nil && !target.isInsideClass
         guard !isPlain else { return try PlainFoundation.copyItem(atPath: srcPath, toPath: dstPath, self) }
+        // A delegate may go on without it; nobody else would learn what is missing.
+        if delegate == nil, let name = source.firstNameThatIsNotText {
+            throw Self.notText(name, srcPath, dstPath)
+        }
         try copyTree(source, srcPath, dstPath)
+    }
+
+    /// Foundation's calls name files by text alone.
+    private static func notText(_ name: FilePath, _ srcPath: String, _ dstPath: String) -> CocoaError {
+        CocoaError(
+            ProtectionError(.invalidArgument, "the name is not UTF-8", path: name), .copy, from: srcPath, to: dstPath)
     }
 
     private func copyFile(_ source: Item, _ srcPath: String, _ target: Item, _ dstPath: String) throws {
@@ -65,11 +75,8 @@ extension FileManager {
             return
         }
         for entry in entries {
-            // Foundation's calls name files by text alone.
             guard let name = entry.name.text else {
-                let failure = CocoaError(
-                    ProtectionError(.invalidArgument, "the name is not UTF-8", path: source.path.appending(entry.name)),
-                    .copy, from: srcPath, to: dstPath)
+                let failure = Self.notText(source.path.appending(entry.name), srcPath, dstPath)
                 guard mayProceed(after: failure, copying: srcPath, to: dstPath) else { throw failure }
                 continue
             }
@@ -99,21 +106,39 @@ enum ProtectedCopy {
     ///
     /// Throws like the opening of the source and the writing of the copy, and `alreadyExists`; then there is no copy.
     static func make(_ source: Item, _ target: FilePath, _ given: ProtectionClass?) throws(ProtectionError) {
+        guard target.bytes.last != UInt8(ascii: "/") else {
+            throw ProtectionError(.system(ErrorNumber.isDirectory), "the name is a directory's", path: target)
+        }
+        let status = try ProtectionError.mapping(at: source.path) { () throws(SystemError) in
+            try Keys.systemCalls.status(of: source.path, in: currentDirectory, followLinks: false)
+        }
+        // One whose record cannot be read is not known for a directory before.
+        if status.kind == .directory, let inspection = source.inspection {
+            throw ProtectionError(
+                inspection.problem ?? .unsupported, inspection.message ?? "this is a directory", path: source.path)
+        }
         let files = try Keys.protection.files
         let reader = try ContentReader(source)
         let own = try reader.protectionClass
-        let status = try ProtectionError.mapping(at: source.path) { () throws(SystemError) in
-            try files.system.status(of: source.path, in: currentDirectory, followLinks: false)
-        }
         try files.write(to: target, class: own ?? given, replacing: false) { try reader.read(into: $0) }
-        do throws(ProtectionError) {
-            try ProtectionError.mapping(at: target) { () throws(SystemError) in
-                let copy = try files.system.openFile(target, [.read, .noFollow])
-                try files.system.changePermissions(copy.number, to: status.permissions)
+        try setPermissions(status.permissions, of: target, files.system)
+    }
+
+    /// Until then the copy is its owner's alone. A copy that cannot even be opened again stays so: by its name alone nobody
+    /// can tell whether it still is the one that was made here.
+    private static func setPermissions(
+        _ permissions: UInt32, of target: FilePath, _ system: any SystemCalls
+    ) throws(ProtectionError) {
+        try ProtectionError.mapping(at: target) { () throws(SystemError) in
+            let copy = try system.openFile(target, [.read, .noFollow, .nonBlocking])
+            let made = FileIdentity(try system.status(copy.number))
+            do throws(SystemError) {
+                try system.changePermissions(copy.number, to: permissions)
+                try system.synchronize(copy.number, dataOnly: false)
+            } catch {
+                target.removeFile(made, system)
+                throw error
             }
-        } catch {
-            try? files.system.unlink(target, in: currentDirectory)
-            throw error
         }
     }
 
@@ -140,6 +165,19 @@ enum ProtectedCopy {
 }
 
 extension Item {
+    /// A name below a directory that is not UTF-8; nil when all are, as far as they can be looked at.
+    fileprivate var firstNameThatIsNotText: FilePath? {
+        struct Found: Error { let name: FilePath }
+        do {
+            try TreeWalk(crossesFileSystems: true).run(path) { path, _ in
+                if path.text == nil { throw Found(name: path) }
+            }
+            return nil
+        } catch {
+            return (error as? Found)?.name
+        }
+    }
+
     /// True when a directory made here would be given a class, whatever is missing on the way.
     var isInsideClass: Bool { MissingDirectories(path).map { $0.given != nil } ?? false }
 }

@@ -69,8 +69,20 @@ extension FileManager {
             wanted = try given?.get()
         }
         guard let wanted else { return nil }
-        for directory in chain.missing { try NewDirectory.make(directory, wanted) }
-        return chain.missing
+        var made: [FilePath] = []
+        for directory in chain.missing {
+            do throws(ProtectionError) {
+                try NewDirectory.make(directory, wanted)
+                made.append(directory)
+            } catch {
+                // Somebody else was quicker: as good as there from the beginning.
+                guard error.code == .alreadyExists, intermediates, let text = directory.text,
+                    let present = Item(text), present.isDirectory || present.inspection?.problem != nil
+                else { throw error }
+                if let requested { try raise(present, to: requested) }
+            }
+        }
+        return made
     }
 
     private static func raise(_ directory: Item, to requested: ProtectionClass) throws(ProtectionError) {
@@ -108,6 +120,11 @@ struct MissingDirectories {
                 case .system(ErrorNumber.noEntry) where here != here.parent: break
                 case .system(ErrorNumber.noEntry), .system(ErrorNumber.notDirectory), .system(ErrorNumber.nameTooLong):
                     return nil
+                case .unsupported where error.reason == .fileSystem:
+                    // Where nothing can have a class.
+                    given = nil
+                    self.missing = missing
+                    return
                 default:
                     // What cannot be looked at may have a class.
                     given = .failure(error)
@@ -125,12 +142,21 @@ struct MissingDirectories {
 enum NewDirectory {
     /// Makes it durably. Throws `alreadyExists` when the name is taken, and leaves nothing behind when it fails.
     static func make(_ path: FilePath, _ record: KeyRecord) throws(ProtectionError) {
+        HiddenName.sweepOnce(path.parent)
+        var isLast = false
+        for attempt in 1...HiddenName.attempts where !isLast {
+            isLast = try makeOnce(path, record, isLast: attempt == HiddenName.attempts)
+        }
+    }
+
+    /// False when it has to be done again: somebody else's sweep took the directory before it had its name.
+    private static func makeOnce(
+        _ path: FilePath, _ record: KeyRecord, isLast: Bool
+    ) throws(ProtectionError) -> Bool {
         let system = Keys.systemCalls
-        try ProtectionError.mapping(at: path) { () throws(SystemError) in
+        return try ProtectionError.mapping(at: path) { () throws(SystemError) in
             let parent = try system.openFile(path.parent, [.read, .directory])
-            var random: UInt64 = 0
-            try withUnsafeMutableBytes(of: &random) { (buffer) throws(SystemError) in try system.random(into: buffer) }
-            let name = FilePath(".candado-new-" + String(random, radix: 16)) ?? path.lastComponent
+            let name = try HiddenName.new.make(system)
             try system.makeDirectory(name, in: parent.number, permissions: 0o777)
             do throws(SystemError) {
                 let directory = try system.openFile(name, in: parent.number, [.read, .directory, .noFollow])
@@ -139,10 +165,12 @@ enum NewDirectory {
                 try system.synchronize(directory.number, dataOnly: false)
                 try rename(name, path.lastComponent, in: parent.number, system)
             } catch {
+                if !isLast, error.errorNumber == ErrorNumber.noEntry { return false }
                 try? system.removeDirectory(name, in: parent.number)
                 throw error
             }
             try system.synchronize(parent.number, dataOnly: false)
+            return true
         }
     }
 

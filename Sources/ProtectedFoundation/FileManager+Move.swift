@@ -36,7 +36,7 @@ extension FileManager {
             guard mayProceed(after: failure, moving: srcPath, to: dstPath) else { throw failure }
             return
         }
-        try moveByCopying(srcPath, dstPath, isTaken)
+        try moveByCopying(source, srcPath, target, dstPath, isTaken)
     }
 
     /// Gives a file another name. False when that lies on another file system.
@@ -62,16 +62,18 @@ extension FileManager {
     }
 
     /// No delegate is asked on the way: what it would leave out of the copy would be removed with the source.
-    private func moveByCopying(_ srcPath: String, _ dstPath: String, _ isTaken: Bool) throws {
-        let manager = FileManager()
+    ///
+    /// The copy gets its name when all of it is there and durable, so that nobody else's item is ever removed or mixed with it.
+    private func moveByCopying(_ source: Item, _ srcPath: String, _ target: Item, _ dstPath: String, _ isTaken: Bool)
+        throws
+    {
         do {
-            try manager.copyItem(atPath: srcPath, toPath: dstPath)
-        } catch {
-            if !isTaken { try? manager.removeItem(atPath: dstPath) }
-            throw Self.moveFailure(error, srcPath, dstPath)
-        }
-        do {
-            try manager.removeItem(atPath: srcPath)
+            let copy = try CopyAside(beside: target.path)
+            try copy.fill(from: source, srcPath)
+            // Copying took its time: what is to be replaced may be another now.
+            if isTaken, let now = Item(dstPath, followsLinks: false), now.isProtected { try now.requireReadable() }
+            try copy.publish(as: target.path, replacing: isTaken)
+            try FileManager().removeItem(atPath: srcPath)
         } catch {
             throw Self.moveFailure(error, srcPath, dstPath)
         }
@@ -79,7 +81,18 @@ extension FileManager {
 
     /// As Foundation has it: the paths of the move, with what went wrong beneath.
     private static func moveFailure(_ error: any Error, _ srcPath: String, _ dstPath: String) -> any Error {
-        guard let cause = error as? CocoaError else { return error }
+        let mapped = (error as? ProtectionError).map { CocoaError($0, .move, from: srcPath, to: dstPath) } ?? error
+        guard let cause = mapped as? CocoaError else { return error }
+        if cause.userInfo[CocoaError.protectionErrorKey] != nil {
+            // Locked, and the like: beneath is the number, as with every other call.
+            var information = cause.userInfo
+            information[NSFilePathErrorKey] = srcPath
+            information[NSURLErrorKey] = URL(fileURLWithPath: srcPath)
+            information["NSSourceFilePathErrorKey"] = srcPath
+            information["NSDestinationFilePath"] = dstPath
+            information["NSUserStringVariant"] = ["Move"]
+            return CocoaError(cause.code, userInfo: information)
+        }
         return CocoaError(
             cause.code,
             userInfo: [

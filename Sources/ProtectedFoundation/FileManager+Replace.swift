@@ -4,15 +4,20 @@ import PlainFoundation
 
 extension FileManager {
     /// Puts a new item in the place of another and returns its URL. When the original is protected, the result is protected
-    /// too, in the original's class or the new item's, whichever is stronger, also when the new item is plain; a plain
-    /// original in a directory with a class is replaced by a file of that class. An original whose content is locked is
-    /// never replaced.
+    /// too, in the original's class or the new item's, whichever is stronger, also when the new item is plain; what is plain
+    /// and comes into a directory with a class, or takes the place of one, is protected first, trees included. An original
+    /// whose content is locked, or that holds a file whose content is, is never replaced.
     ///
     /// Permissions are kept from the original unless `usingNewMetadataOnly`. With a name for a backup the original is
-    /// copied beside itself first, and the copy removed afterwards unless `withoutDeletingBackupItem`. Either everything is
-    /// as it was or the original is replaced; files are replaced in one step, directories in two.
+    /// copied beside itself first, and the copy removed afterwards unless `withoutDeletingBackupItem`. An older backup of that
+    /// name goes when all went well; one that is locked is never replaced. The names change in one step: a kill leaves the
+    /// original or the new item in its place.
     ///
-    /// Plain files take the same way: Foundation's own call loses the new item on Linux. Throws `CocoaError`. Thread-safe.
+    /// Throws `CocoaError`. Before that step, everything is as it was but that plain files of the new item may be protected
+    /// already. After it nothing is undone: an error then says that the item was replaced and what is left where, and a
+    /// backup stays.
+    ///
+    /// Plain files take the same way: Foundation's own call loses the new item on Linux. Thread-safe.
     @discardableResult
     public func replaceItemAt(
         _ originalItemURL: URL, withItemAt newItemURL: URL, backupItemName: String? = nil,
@@ -25,22 +30,30 @@ extension FileManager {
         else {
             throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: originalItemURL])
         }
-        let replacement = try Replacing(original, originalItemURL.path, new, newItemURL.path)
-        let backup = backupItemName.map { originalItemURL.deletingLastPathComponent().appendingPathComponent($0) }
-        let manager = FileManager()
-        if let backup { try manager.copyItem(at: originalItemURL, to: backup) }
+        // Those of a link are everybody's, and those of a file would close a directory.
+        let isSameKind = original.isFile && new.isFile || original.isDirectory && new.isDirectory
+        let keepsOld = !options.contains(.usingNewMetadataOnly) && isSameKind
+        let permissions = (keepsOld ? oldAttributes : newAttributes)[.posixPermissions]
+        let replacing = try Replacing(original, originalItemURL.path, new, newItemURL.path, permissions)
+        let backup = try backupItemName.map { name in
+            try Backup(
+                of: originalItemURL.path, notOver: [original, new],
+                as: originalItemURL.deletingLastPathComponent().appendingPathComponent(name).path)
+        }
+        var outcome = ReplacementOutcome()
         do {
-            try replacement.run(manager)
+            try replacing.run(&outcome)
         } catch {
-            if let backup { try? manager.removeItem(at: backup) }
+            guard replacing.isUntouched else {
+                throw ReplacementOutcome.mayBeReplaced(error, originalItemURL.path, backup: backup?.path)
+            }
+            try? backup?.takeBack()
             throw error
         }
-        let source = options.contains(.usingNewMetadataOnly) ? newAttributes : oldAttributes
-        if let permissions = source[.posixPermissions] {
-            try PlainFoundation.setAttributes(
-                [.posixPermissions: permissions], ofItemAtPath: originalItemURL.path, self)
+        if let backup, !options.contains(.withoutDeletingBackupItem), outcome.isComplete {
+            outcome.attempt("the backup is still there", backup.path) { try backup.remove() }
         }
-        if let backup, !options.contains(.withoutDeletingBackupItem) { try manager.removeItem(at: backup) }
+        try outcome.finish()
         return originalItemURL
     }
 
@@ -78,7 +91,7 @@ extension FileManager {
 
 extension Item {
     /// The class of what is to take this item's place: its own, else the directory's.
-    fileprivate var classToReplaceWith: ProtectionClass? {
+    var classToReplaceWith: ProtectionClass? {
         get throws(ProtectionError) {
             if let problem { throw problem }
             if let own = inspection?.protectionClass { return own }
@@ -92,110 +105,50 @@ extension Item {
     }
 }
 
-/// One item taking another's place.
-struct Replacing {
-    private let original: Item
-    private let originalText: String
-    private let new: Item
-    private let newText: String
-    /// What the result has to be; nil when the new item is as it has to be.
-    private let wanted: ProtectionClass?
-
-    /// Looks at both. Throws when the original's content is locked, damaged or another keybag's: that is never replaced.
-    init(_ original: Item, _ originalText: String, _ new: Item, _ newText: String) throws {
-        self.original = original
-        self.originalText = originalText
-        self.new = new
-        self.newText = newText
-        do throws(ProtectionError) {
-            wanted = try Self.classOfResult(original, new)
-        } catch {
-            throw CocoaError(error, .writing, path: originalText)
-        }
+/// What is left to say once an item has been replaced.
+struct ReplacementOutcome {
+    private struct Problem {
+        let sentence: String
+        let path: String
+        let cause: any Error
     }
 
-    private static func classOfResult(_ original: Item, _ new: Item) throws(ProtectionError) -> ProtectionClass? {
-        if let problem = original.problem ?? new.problem { throw problem }
-        let present: ProtectionClass?
-        if original.isProtected {
-            let file = try Keys.protection.open(original.path, for: .reading)
-            present = try file.protectionClass
-            try file.close()
-        } else if original.isDirectory {
-            present = original.inspection?.protectionClass
-        } else {
-            switch original.givenClass {
-            case .none: present = nil
-            // Protected already: then the directory has no say.
-            case .known(let protectionClass): present = new.isProtected ? nil : protectionClass
-            case .unreadable:
-                throw ProtectionError(
-                    .damaged(.record), "the class of the directory cannot be read", path: original.path)
-            }
-        }
-        guard let present, new.isFile || new.isDirectory else { return nil }
-        guard let own = new.inspection?.protectionClass else { return present }
-        return own.isStronger(than: present) ? own : present
+    private var problems: [Problem] = []
+
+    /// True when all went well so far.
+    var isComplete: Bool { problems.isEmpty }
+
+    /// Notes what went wrong, and what is left where because of it.
+    mutating func note(_ sentence: String, _ path: String, _ cause: any Error) {
+        problems.append(Problem(sentence: sentence, path: path, cause: cause))
     }
 
-    /// Throws a `CocoaError`; then the original is as it was.
-    func run(_ manager: FileManager) throws {
-        if let wanted, new.isFile, original.isFile {
-            try rewrite(wanted)
-            return try manager.removeItem(atPath: newText)
-        }
-        let aside: String
-        do throws(ProtectionError) {
-            if let wanted, new.inspection?.protectionClass != wanted {
-                try FileManager.setProtectionClass(wanted, ofItemAtPath: newText)
-            }
-            guard original.isDirectory || new.isDirectory else {
-                return try Self.rename(new.path, original.path, replacing: true)
-            }
-            aside = try exchange()
-        } catch {
-            throw CocoaError(error, .writing, path: originalText)
-        }
-        // The old content, which must not stay unnoticed.
-        try manager.removeItem(atPath: aside)
+    /// Does something that is no reason to stop when it fails.
+    mutating func attempt(_ sentence: String, _ path: String, _ body: () throws -> Void) {
+        do { try body() } catch { note(sentence, path, error) }
     }
 
-    /// Writes the new content in the original's place, in one step.
-    private func rewrite(_ wanted: ProtectionClass) throws {
-        let reader: ContentReader
-        do throws(ProtectionError) {
-            reader = try ContentReader(new)
-        } catch {
-            throw CocoaError(error, .reading, path: newText)
-        }
-        do throws(ProtectionError) {
-            try Keys.protection.files.write(to: original.path, class: wanted) { try reader.read(into: $0) }
-        } catch {
-            throw CocoaError(error, .writing, path: originalText)
-        }
+    /// Throws when something went wrong: the path of the error is that of what is left, and its reason names all of it.
+    func finish() throws {
+        guard let first = problems.first else { return }
+        let sentences = problems.map { "\($0.sentence): \($0.path)" }.joined(separator: "; ")
+        throw Self.error("The item was replaced, but \(sentences).", first.path, first.cause)
     }
 
-    /// A directory takes no other item's place in one step: the original waits under another name meanwhile. Returns that
-    /// name.
-    private func exchange() throws(ProtectionError) -> String {
-        let name = ".candado-old-" + UUID().uuidString
-        guard let last = FilePath(name) else { throw ProtectionError(.invalidArgument, "the name cannot be used") }
-        let aside = original.path.parent.appending(last)
-        try Self.rename(original.path, aside, replacing: false)
-        do throws(ProtectionError) {
-            try Self.rename(new.path, original.path, replacing: false)
-        } catch {
-            try Self.rename(aside, original.path, replacing: false)
-            throw error
-        }
-        return URL(fileURLWithPath: originalText).deletingLastPathComponent().appendingPathComponent(name).path
+    /// The error of a call of which it cannot be said that nothing happened.
+    static func mayBeReplaced(_ cause: any Error, _ path: String, backup: String?) -> CocoaError {
+        let kept = backup.map { " The backup is at \($0)." } ?? ""
+        return error("The item may have been replaced already; nothing was removed.\(kept)", path, cause)
     }
 
-    private static func rename(
-        _ source: FilePath, _ target: FilePath, replacing: Bool
-    ) throws(ProtectionError) {
-        guard try FileManager.rename(source, target, replacing: replacing) else {
-            throw ProtectionError(.system(EXDEV), "the new item lies on another file system", path: source)
-        }
+    private static func error(_ reason: String, _ path: String, _ cause: any Error) -> CocoaError {
+        let mapped = (cause as? ProtectionError).map { CocoaError($0, .writing, path: path) } ?? (cause as? CocoaError)
+        var information = mapped?.userInfo ?? [:]
+        information[NSFilePathErrorKey] = path
+        information[NSURLErrorKey] = URL(fileURLWithPath: path)
+        if information[NSUnderlyingErrorKey] == nil { information[NSUnderlyingErrorKey] = cause }
+        let why = (information[NSLocalizedFailureReasonErrorKey] as? String).map { " " + $0 } ?? ""
+        information[NSLocalizedFailureReasonErrorKey] = reason + why
+        return CocoaError(mapped?.code ?? .fileWriteUnknown, userInfo: information)
     }
 }

@@ -187,13 +187,72 @@ extension CLibraryTests {
             #expect(failure { candado_write_file(fixture.path("a"), nil, 0, 0, exclusive) } == EEXIST)
         }
 
+        @Test func aLinkIsToldWithWhatFollowsIt() throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            try fixture.makeFile("a", .complete)
+            let link = fixture.path("link")
+            symlink("a", link)
+            var record = [UInt8](repeating: 0, count: 124)
+            let count = candado_record_of_path(fixture.path("a"), 0, &record, 124)
+            for call in [
+                { candado_class_of_path(link, 0) },
+                { Int32(candado_record_of_path(link, 0, &record, 124)) },
+                { candado_set_record_of_path(link, 0, record, count) },
+            ] {
+                #expect(failure(call) == EOPNOTSUPP)
+                #expect(lastError().contains("this is a symbolic link"), "\(lastError())")
+                #expect(lastError().contains("CANDADO_FOLLOW"), "\(lastError())")
+                #expect(lastError().contains("link'") && !lastError().contains("oo many"), "\(lastError())")
+            }
+        }
+
+        /// Following leads nowhere, so that nobody is told to follow.
+        @Test func linksThatLeadRoundInCirclesAreTooMany() throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            symlink("circle", fixture.path("circle"))
+            let (circle, inside) = (fixture.path("circle"), fixture.path("circle/a"))
+            var buffer = [UInt8](repeating: 0, count: 124)
+            let good = Array("1A".utf8) + [0, 0] + [UInt8](0x10...0x1F)
+            let calls: [(String, Int32?)] = [
+                ("class, followed", failure { candado_class_of_path(circle, follow) }),
+                ("record, followed", failure { candado_record_of_path(circle, follow, &buffer, 124) }),
+                ("set record, followed", failure { candado_set_record_of_path(circle, follow, good, 20) }),
+                ("class", failure { candado_class_of_path(inside, 0) }),
+                ("class inside, followed", failure { candado_class_of_path(inside, follow) }),
+                ("record", failure { candado_record_of_path(inside, 0, &buffer, 124) }),
+                ("set record", failure { candado_set_record_of_path(inside, 0, good, 20) }),
+                ("open", failure { candado_open(inside, CANDADO_READ.number, 0) }),
+                ("create", failure { candado_open(inside, CANDADO_CREATE.number, 1) }),
+                ("read", failure { candado_read_file_into(inside, &buffer, 124) }),
+                ("write", failure { candado_write_file(inside, "x", 1, 1, 0) }),
+                ("set class", failure { candado_set_class(inside, 1, 0) }),
+                ("take the class off", failure { candado_set_class(inside, 0, 0) }),
+            ]
+            for (name, number) in calls { #expect(number == ELOOP, "\(name)") }
+            #expect(candado_error_kind() == CANDADO_ERROR_SYSTEM.number)
+            #expect(failure { candado_class_of_path(circle, follow) } == ELOOP)
+            #expect(lastError().contains("too many symbolic links"), "\(lastError())")
+            #expect(!lastError().contains("CANDADO_FOLLOW"), "\(lastError())")
+        }
+
         @Test func aHomeThatIsNoneIsToldAndNothingIsWrittenPlain() throws {
             let fixture = try LibraryFixture()
-            #expect(candado_use_home(fixture.path("nowhere")) == 0)
-            #expect(failure { candado_connect_agent() } == ECONNREFUSED || candado_error_kind() != 0)
-            #expect(failure { candado_lock_state() } != nil)
-            #expect(failure { candado_write_file(fixture.path("a"), "x", 1, 1, 0) } != nil)
-            #expect(failure { candado_events_open() } != nil)
+            try fixture.directory.makeDirectory("empty")
+            for home in [fixture.path("nowhere"), fixture.directory.appending("empty").description] {
+                #expect(candado_use_home(home) == 0)
+                for call in [
+                    { candado_connect_agent() }, { candado_lock_state() }, { candado_can_read(4) },
+                    { candado_write_file(fixture.path("a"), "x", 1, 1, 0) },
+                    { candado_open(fixture.path("a"), CANDADO_CREATE.number, 1) < 0 ? -1 : 0 },
+                    { candado_events_open() < 0 ? -1 : 0 },
+                ] {
+                    #expect(failure(call) == ENOKEY)
+                    #expect(candado_error_kind() == CANDADO_ERROR_NO_KEYBAG.number)
+                    #expect(lastError().contains("'candado init'"), "\(lastError())")
+                }
+            }
             #expect(try fixture.directory.names(in: "files").isEmpty)
             // The home has a keybag, and no agent.
             #expect(candado_use_home(fixture.home.directory.description) == 0)
@@ -201,6 +260,38 @@ extension CLibraryTests {
             #expect(candado_error_kind() == CANDADO_ERROR_AGENT_NOT_REACHABLE.number)
             #expect(lastError().hasSuffix("'candado unlock' starts it"), "\(lastError())")
             #expect(try fixture.directory.names(in: "files").isEmpty)
+        }
+
+        @Test func whatIsWrongWithAFileIsToldWithoutAnAgent() throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            try fixture.makeFile("a", .complete)
+            try fixture.directory.write(Array("plain".utf8), to: "files/plain")
+            symlink("a", fixture.path("link"))
+            #expect(candado_use_home(fixture.home.directory.description) == 0)
+            var bytes: UnsafeMutableRawPointer?
+            var size = 0
+            func answers(_ name: String) -> [Int32?] {
+                let path = fixture.path(name)
+                return [
+                    failure { candado_open(path, CANDADO_READ.number, 0) },
+                    failure { candado_open(path, CANDADO_UPDATE.number, 0) },
+                    failure { candado_read_file(path, &bytes, &size) },
+                    failure { candado_read_file_into(path, nil, 0) }, failure { candado_set_class(path, 1, 0) },
+                ]
+            }
+            for (name, number) in [
+                ("plain", ENODATA), ("missing", ENOENT), ("plain/inside", ENOTDIR), ("link", EOPNOTSUPP),
+                ("a", ECONNREFUSED),
+            ] {
+                #expect(answers(name) == [Int32?](repeating: number, count: 5), "\(name): \(lastError())")
+            }
+            #expect(failure { candado_open(fixture.path(""), CANDADO_READ.number, 0) } == EOPNOTSUPP)
+            #expect(failure { candado_set_class(fixture.path(""), 1, 0) } == ECONNREFUSED)
+            for name in ["a", "plain", "link", ""] {
+                #expect(failure { candado_open(fixture.path(name), CANDADO_CREATE.number, 1) } == EEXIST, "\(name)")
+                #expect(failure { candado_write_file(fixture.path(name), "x", 1, 1, exclusive) } == EEXIST, "\(name)")
+            }
         }
     }
 }

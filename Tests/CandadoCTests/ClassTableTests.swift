@@ -89,6 +89,12 @@ extension CLibraryTests {
                     #expect(candado_pwrite(handle, "abc", 3, 0) == 3)
                     #expect(candado_close(handle) == 0)
                 }
+                // A name that is taken is taken in every state.
+                #expect(
+                    failure { candado_open(path, CANDADO_CREATE.number, protectionClass.number) } == EEXIST, "\(name)")
+                #expect(
+                    failure { candado_write_file(path, "x", 1, protectionClass.number, exclusive) } == EEXIST, "\(name)"
+                )
                 // What is locked is never replaced, whatever the new class.
                 expect(
                     mayOpen, failure { candado_write_file(path, "hello", 5, ProtectionClass.none.number, 0) },

@@ -35,6 +35,22 @@ import Testing
         }
     }
 
+    @Test func theManualPageHasTheVersionAndEveryErrnoOfTheHeader() throws {
+        let page = try text("docs/libcandado.3")
+        #expect(page.hasPrefix(".TH LIBCANDADO 3 \"\" \"candado \(CANDADO_VERSION)\" "))
+        let header = try text("Sources/CCandado/include/candado.h")
+        let numbers = Set(try header.matches(of: Regex(#"\bE[A-Z]{2,}\b"#)).map { String(header[$0.range]) })
+        #expect(numbers.count > 20)
+        for number in numbers.sorted() { #expect(page.contains(number), "\(number) is not in the manual page") }
+    }
+
+    @Test func everyExportedFunctionIsCalledByTheFuzzTarget() throws {
+        let target = try text("Tests/Fuzz/CLibraryTarget.swift")
+        let called = Set(try target.matches(of: Regex(#"\b(candado_[a-z_]+)\("#)).compactMap { $0.output[1].substring })
+        let exported = try text("packaging/libcandado.symbols").split(separator: "\n").filter { !$0.hasPrefix("#") }
+        for name in exported { #expect(called.contains(name), "\(name) is not called") }
+    }
+
     @Test func namesAndNumbersOfClassesAreTheCommandLines() {
         for protectionClass in ProtectionClass.allCases {
             let name = candado_class_name(Int32(protectionClass.rawValue)).map { String(cString: $0) }

@@ -44,6 +44,26 @@ extension CLibraryTests {
             #expect(candado_close(file) == 0)
         }
 
+        /// What lies behind a container is nobody's: it costs neither a failure nor memory.
+        @Test(arguments: [1 << 30, 1 << 43]) func aSparseTailTakesNoMemory(size: Int) throws {
+            let fixture = try LibraryFixture()
+            try fixture.unlock()
+            try fixture.makeFile("a", .complete, [1, 2, 3])
+            let path = fixture.path("a")
+            #expect(truncate(path, size) == 0)
+            var bytes: UnsafeMutableRawPointer?
+            var count = 0
+            #expect(candado_read_file(path, &bytes, &count) == 0, "\(lastError())")
+            let start = try #require(bytes)
+            #expect(UnsafeRawBufferPointer(start: start, count: count).elementsEqual([1, 2, 3]))
+            #expect(start.load(fromByteOffset: 3, as: UInt8.self) == 0)
+            // The C library keeps the size of a block before it, with three bits of something else.
+            #expect((start - 8).load(as: Int.self) & ~7 < 1 << 20)
+            candado_free(start)
+            var buffer: [UInt8] = [0, 0, 0]
+            #expect(candado_read_file_into(path, &buffer, 3) == 3)
+        }
+
         @Test func aReplacedFileKeepsItsClassAndItsPermissions() throws {
             let fixture = try LibraryFixture()
             try fixture.unlock()

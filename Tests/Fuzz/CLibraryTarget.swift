@@ -107,6 +107,9 @@ private struct Input {
 }
 
 private struct Calls {
+    /// Kinds of calls: scripts/fuzz begins with one of each.
+    private static let kinds: UInt8 = 44
+
     private var input: Input
     private let scene: Scene
     private var files: [candado_file] = []
@@ -123,7 +126,7 @@ private struct Calls {
         var left = 64
         while !input.isAtEnd, left > 0 {
             left -= 1
-            call(input.byte() % 40)
+            call(input.byte() % Self.kinds)
         }
         for file in files { _ = candado_close(file) }
         for subscription in events { _ = candado_events_close(subscription) }
@@ -135,7 +138,22 @@ private struct Calls {
         precondition(result >= -1)
         if result == -1 {
             precondition((1...4095).contains(number) && candado_error(nil, 0) > 0 && candado_error_kind() > 0)
+            precondition(candado_error_text(number) != nil)
         }
+    }
+
+    /// Texts are given as `snprintf` does: with a NUL, and nothing behind it is touched.
+    private func checkText(_ size: Int, _ give: (UnsafeMutablePointer<CChar>?, Int) -> Int) {
+        let length = give(nil, 0)
+        precondition((0..<1024).contains(length))
+        var text = [CChar](repeating: 0x55, count: size + 8)
+        precondition(give(&text, size) == length)
+        let copied = size == 0 ? 0 : min(length, size - 1)
+        precondition(!text[..<copied].contains(0))
+        precondition(size == 0 || text[copied] == 0)
+        precondition(text[(size == 0 ? 0 : copied + 1)...].allSatisfy { $0 == 0x55 })
+        var whole = [CChar](repeating: 0x55, count: length + 1)
+        precondition(give(&whole, whole.count) == length && whole.starts(with: text[..<copied]))
     }
 
     private mutating func file() -> candado_file {
@@ -169,7 +187,7 @@ private struct Calls {
             var record = record()
             let size = size()
             check(candado_record_encode(&record, &buffer, size))
-            check(candado_record_describe(&record, nil, 0))
+            describe(&record)
         case 6:
             let path = input.path()
             let flags = input.flags()
@@ -230,6 +248,14 @@ private struct Calls {
             input.byte() % 2 == 0
                 ? try? scene.protection.lock() : try? scene.protection.unlock(passcode: Scene.secret())
         case 38: tamper()
+        case 39: precondition(strcmp(candado_version(), CANDADO_VERSION) == 0)
+        case 40:
+            let text = candado_error_text(Int32(truncatingIfNeeded: input.number()))
+            precondition(text.map { strlen($0) > 0 } ?? false)
+        case 41: checkText(Int(input.byte()) << 3) { Int(candado_error($0, $1)) }
+        case 42:
+            checkText(Int(input.byte())) { Int(candado_error($0, $1)) }
+            precondition((0...14).contains(candado_error_kind()))
         default: null(input.byte() % 16)
         }
     }
@@ -241,7 +267,16 @@ private struct Calls {
         check(result)
         guard result == 0 else { return }
         precondition(candado_record_encode(&record, &buffer, 124) == bytes.count && buffer.starts(with: bytes))
-        precondition(candado_record_describe(&record, nil, 0) < 256)
+        describe(&record)
+    }
+
+    private mutating func describe(_ record: inout candado_record) {
+        let size = size()
+        let length = candado_record_describe(&record, &buffer, min(size, buffer.count))
+        check(length)
+        precondition(length < 256)
+        guard length >= 0 else { return }
+        checkText(min(size, 300)) { candado_record_describe(&record, $0, $1) }
     }
 
     private mutating func open() {

@@ -51,6 +51,26 @@ import Testing
         #expect(try files.contents(of: written[1]) == content)
     }
 
+    /// A slip in a length must not fill the disk with zeros before it is told.
+    @Test(arguments: MountedImage.Kind.allCases, [UInt64(20) << 20, 1 << 40, 1 << 60])
+    func growingBeyondTheDiskFailsBeforeItBegins(kind: MountedImage.Kind, length: UInt64) throws {
+        let image = try MountedImage(kind, size: Self.size)
+        let path = image.path.appending("file")
+        let content = pattern(10_000)
+        try files.write(content, to: path, class: .complete)
+        let system = LinuxSystemCalls.shared
+        let before = try system.status(of: path, in: currentDirectory, followLinks: false).size
+        let file = try files.open(path, for: .updating)
+        #expect(code { try file.truncate(to: length) } == .system(ErrorNumber.noSpace))
+        let far = code { try [UInt8(1)].withUnsafeBytes { try file.write($0, at: length - 1) } }
+        #expect(far == .system(ErrorNumber.noSpace))
+        #expect(try file.length == 10_000)
+        #expect(try system.status(of: path, in: currentDirectory, followLinks: false).size == before)
+        try file.truncate(to: 20_000)
+        try file.close()
+        #expect(try files.contents(of: path) == content + [UInt8](repeating: 0, count: 10_000))
+    }
+
     /// Field report DL-05 for writes through a handle: overwriting needs room for the log.
     @Test(arguments: MountedImage.Kind.allCases, [0, 20_000, 300_000])
     func aHandleUntilNothingFits(kind: MountedImage.Kind, left: Int) throws {

@@ -213,10 +213,70 @@ import Testing
         }
         try fixture.protect("c", .complete)
         try fixture.run(.locked) {
-            #expect(thrownBy { try manager.moveItem(atPath: fixture.path("c"), toPath: there + "c") }?.code == 513)
+            #expect(thrownBy { try manager.moveItem(atPath: fixture.path("c"), toPath: there + "c") } == .lockedWriting)
         }
         #expect(fixture.bytes("c") != nil)
         #expect(!manager.fileExists(atPath: there + "c"))
+    }
+
+    /// Somebody makes the name after it was found to be free: his item stays, whole and by itself.
+    @Test(.enabled(if: MountedImage.unavailable == nil)) func acrossFileSystemsAMoveTakesNobodysName() throws {
+        for isTree in [false, true] {
+            let fixture = try FilesFixture()
+            let image = try MountedImage(.tmpfs, size: 4 << 20)
+            let there = image.path.description + "/"
+            if isTree { try fixture.makeDirectory("a", .complete) }
+            try fixture.protect(isTree ? "a/mine" : "a", .complete)
+            let isMade = Mutex(false)
+            let system = InterceptedSystemCalls(LinuxSystemCalls.shared) { (call) throws(SystemError) in
+                // The first try, which cannot succeed.
+                guard call.operation == .rename, call.source == fixture.file("a") else { return .proceed }
+                isMade.withLock { $0 = true }
+                let his = image.path.appending("a")
+                if isTree {
+                    try LinuxSystemCalls.shared.makeDirectory(his, in: currentDirectory, permissions: 0o700)
+                } else {
+                    _ = try LinuxSystemCalls.shared.openFile(his, [.write, .create], permissions: 0o600)
+                }
+                return .proceed
+            }
+            let protection = try fixture.opened(system)
+            Keys.$given.withValue(.success(protection)) {
+                let found = thrownBy { try manager.moveItem(atPath: fixture.path("a"), toPath: there + "a") }
+                #expect(found?.code == 516)
+            }
+            #expect(isMade.withLock { $0 })
+            #expect(try manager.contentsOfDirectory(atPath: there) == ["a"])
+            if isTree { #expect(try manager.contentsOfDirectory(atPath: there + "a").isEmpty) }
+            #expect(try fixture.content(isTree ? "a/mine" : "a") == FilesFixture.content)
+        }
+    }
+
+    /// The permissions belong to what is durable when the call returns.
+    @Test func aCopysPermissionsAreDurable() throws {
+        let fixture = try FilesFixture()
+        try fixture.protect("a", .complete)
+        try fixture.protection.files.setPermissions(0o640, fixture.file("a"))
+        let changed = Mutex<Set<Int32>>([])
+        let times = Mutex(0)
+        let system = InterceptedSystemCalls(
+            LinuxSystemCalls.shared,
+            observe: { call, _ in
+                guard let descriptor = call.descriptor else { return }
+                switch call.operation {
+                case .changePermissions:
+                    times.withLock { $0 += 1 }
+                    _ = changed.withLock { $0.insert(descriptor) }
+                case .synchronize: _ = changed.withLock { $0.remove(descriptor) }
+                default: return
+                }
+            })
+        let protection = try fixture.opened(system)
+        try Keys.$given.withValue(.success(protection)) {
+            try manager.copyItem(atPath: fixture.path("a"), toPath: fixture.path("b"))
+        }
+        #expect(times.withLock { $0 } > 0)
+        #expect(changed.withLock { $0 }.isEmpty, "changed and not synchronised")
     }
 
     @Test(.enabled(if: MountedImage.unavailable == nil)) func onAFullDiskNothingHalfIsLeft() throws {

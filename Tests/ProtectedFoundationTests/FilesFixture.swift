@@ -35,8 +35,13 @@ final class FilesFixture: Sendable {
 
     /// A second one with calls that can be made to fail, unlocked.
     func opened(_ system: any SystemCalls = LinuxSystemCalls.shared) throws -> FileProtection {
+        try Self.opened(home, system)
+    }
+
+    /// The same of a fixture in another process.
+    static func opened(_ home: KeybagHome, _ system: any SystemCalls) throws -> FileProtection {
         let result = try FileProtection.open(home, system: system)
-        try result.unlock(passcode: try Self.secret())
+        try result.unlock(passcode: try secret())
         return result
     }
 

@@ -113,7 +113,8 @@ const char *candado_class_name(int protection_class);
 int candado_class_named(const char *name);
 
 /* Flags. Each function names those that it takes. */
-#define CANDADO_FOLLOW 1u    /* follow a symbolic link at the end of the path; without it a link is EOPNOTSUPP */
+/* Follow a symbolic link at the end of the path. Without it a link is EOPNOTSUPP; with it, links in a circle are ELOOP. */
+#define CANDADO_FOLLOW 1u
 #define CANDADO_REPLACE 2u   /* replace another key record that is there */
 #define CANDADO_EXCLUSIVE 4u /* fail with EEXIST when the name is taken */
 #define CANDADO_REKEY 8u     /* give the file a new key */
@@ -216,19 +217,24 @@ int candado_set_record_of_descriptor(int descriptor, unsigned flags, const void 
 /* ---- The agent ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Names the home whose agent is asked from now on; open handles keep theirs. NULL is what counts at the beginning: the home
- * that the environment names when it is needed first ($CANDADO_HOME, else $XDG_DATA_HOME/candado). Looks at nothing yet.
+ * Names the home whose agent is asked from now on; open handles keep theirs, and so do calls that are under way. A relative
+ * path begins at the directory in which the process stands at this moment. NULL is what counts at the beginning: the home
+ * that the environment names when it is connected to ($CANDADO_HOME, else $XDG_DATA_HOME/candado). Does not look whether
+ * there is a home, and waits for nobody.
  *
- * Returns 0. Errors: ENOENT, ESTALE.
+ * Returns 0. Errors: ENOENT (an empty path; or a relative one, and the directory of the process is gone), ESTALE.
  */
 int candado_use_home(const char *path);
 
 /*
- * Connects to the agent now, or finds that it still answers. Other functions do so by themselves when they have to; and a
- * connection that was lost is replaced with the next request.
+ * Connects to the agent now, or finds that the agent still lives to which it is connected. Other functions do so by
+ * themselves when they have to; and a connection that was lost is replaced with the next request.
  *
- * Returns 0. Errors: ENOKEY (the home has no keybag), ECONNREFUSED, ESTALE. Waits at most about 20 seconds for an agent that
- * does not answer.
+ * An agent that does not answer is given up after about 10 seconds. Threads that wait for it at the same time share that
+ * answer: who comes while another tries waits for the end of that and of one more try, at most about 20 seconds, however many
+ * wait. (The agent refuses nobody by silence: its process was stopped, or the machine is out of its depth.)
+ *
+ * Returns 0. Errors: ENOKEY (the home has no keybag, or the environment names no home), ECONNREFUSED, ESTALE.
  */
 int candado_connect_agent(void);
 
