@@ -1,5 +1,6 @@
 import FileProtection
 import Foundation
+import Synchronization
 
 /// Foundation's `Progress` for the calls that take long: it shows how far they are, and its `cancel()` cancels them like a
 /// cancellation of their task.
@@ -29,8 +30,13 @@ extension FileProtection {
         _ path: FilePath, _ conversion: Conversion, options: TreeConversion.Options = TreeConversion.Options(),
         progress: Progress, report: @escaping @Sendable (ConversionOutcome) -> Void
     ) async throws(ProtectionError) {
-        try await ProgressBridge(progress).run { (observer) throws(ProtectionError) in
-            try await self.convert(path, conversion, options: options, progress: observer, report: report)
+        let bridge = ProgressBridge(progress)
+        try await bridge.run { (observer) throws(ProtectionError) in
+            try await self.convert(path, conversion, options: options, progress: observer) { outcome in
+                report(outcome)
+                // Whoever cancels there means that nothing more is to be done.
+                bridge.lookForCancellation()
+            }
         }
     }
 
@@ -43,29 +49,44 @@ extension FileProtection {
 }
 
 /// Ties one piece of work to a `Progress`, which Foundation lets any thread use.
-private struct ProgressBridge: Sendable {
+private final class ProgressBridge: Sendable {
     private let progress: Progress
+    private let cancelWork = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(_ progress: Progress) { self.progress = progress }
+
+    /// Foundation calls the handler of a cancellation on another thread, some time later.
+    func lookForCancellation() {
+        guard progress.isCancelled else { return }
+        let cancel = cancelWork.withLock { $0 }
+        cancel?()
+    }
 
     func run<Value: Sendable>(
         _ work: @escaping @Sendable (@escaping WorkProgress.Observer) async throws(ProtectionError) -> Value
     ) async throws(ProtectionError) -> Value {
+        guard !progress.isCancelled else { throw ProtectionError(.cancelled, "cancelled before it began") }
         progress.kind = .file
-        let task = Task { () -> Result<Value, ProtectionError> in
-            do throws(ProtectionError) {
-                return .success(try await work { show($0) })
-            } catch { return .failure(error) }
+        // Under the lock, so that no look for a cancellation comes before there is something to cancel.
+        let task = cancelWork.withLock { cancel in
+            let task = Task { () -> Result<Value, ProtectionError> in
+                do throws(ProtectionError) {
+                    return .success(try await work { self.show($0) })
+                } catch { return .failure(error) }
+            }
+            cancel = { task.cancel() }
+            return task
         }
         progress.cancellationHandler = { task.cancel() }
         // A handler that is set after the cancellation is not called.
-        if progress.isCancelled { task.cancel() }
+        lookForCancellation()
         let outcome = await withTaskCancellationHandler {
             await task.value
         } onCancel: {
             task.cancel()
         }
         progress.cancellationHandler = nil
+        cancelWork.withLock { $0 = nil }
         if case .success = outcome { complete() }
         return try outcome.get()
     }
@@ -77,6 +98,7 @@ private struct ProgressBridge: Sendable {
             progress.setUserInfoObject(max(total, now.completedFiles), forKey: .fileTotalCountKey)
             progress.setUserInfoObject(now.completedFiles, forKey: .fileCompletedCountKey)
         }
+        lookForCancellation()
     }
 
     /// Work without content, or on a tree that changed meanwhile, is done all the same.
