@@ -14,6 +14,9 @@ OURS = ("candado write", "candado read", "protect -r", "audit", "reads", "overwr
 WHOLE_FILES = {"protected"}
 
 
+MEMORY_TITLE = "| peak memory of any of these | "
+
+
 def is_ours(name):
     return name in OURS or "loans of class A" in name
 
@@ -55,7 +58,28 @@ def memory_line(rows):
     name = max(peaks, key=peaks.get)
     good = peaks[name] <= MEMORY_LIMIT
     detail = "<br>".join(f"{other}: {peak / 1048576:.1f} MiB" for other, peak in peaks.items())
-    return f"| peak memory of any of these | {detail} | | {peaks[name] / 1048576:.1f} MiB ({name}) | at most 64 MiB | {'met' if good else '**missed**'} |", good
+    return f"{MEMORY_TITLE}{detail} | | {peaks[name] / 1048576:.1f} MiB ({name}) | at most 64 MiB | {'met' if good else '**missed**'} |", good
+
+
+def updated(old, new):
+    """The old page with the lines of the new one in their places; what is not there yet comes before the line on memory."""
+    def parts(page):
+        lines = page.split("\n")
+        table = [number for number, line in enumerate(lines) if line.startswith("| ")]
+        return lines[:table[0] + 2], [lines[number] for number in table[2:]], lines[table[-1] + 1:]
+
+    head, rows, _ = parts(old)
+    _, fresh, notes = parts(new)
+    title = lambda line: line.split(" | ")[0]
+    for line in fresh:
+        if title(line) == title(MEMORY_TITLE):
+            continue
+        same = [number for number, row in enumerate(rows) if title(row) == title(line)]
+        if same:
+            rows[same[0]] = line
+        else:
+            rows.insert(len(rows) - 1, line)
+    return "\n".join(head + rows + notes)
 
 
 def processor():
@@ -92,6 +116,7 @@ this machine ({processor()}, {os.cpu_count()} processors, Linux {kernel}).
 
 Notes
 
+- The contestants of one row always come from one run. Rows may come from several (`--update`); the line on memory is from the last whole run.
 - Every command that needs a key unlocks for itself (`--no-agent --passcode-file`), in a keybag whose passcode cost was set
   to scrypt N = 2^10, so that the passcode does not drown what is measured. With the calibrated default each such
   command pays what the last row but one says.

@@ -10,7 +10,15 @@ let package = Package(
         .executableTarget(name: "notes", dependencies: ["NotesStore"]),
         // With the agent itself, which the tests run.
         .testTarget(
-            name: "NotesStoreTests", dependencies: ["NotesStore", .product(name: "candado-agent", package: "candado")]),
+            name: "NotesStoreTests",
+            dependencies: [
+                "NotesStore", "OwnKeybag", "TutorialStep1", "TutorialStep2", "TutorialStep3", "TutorialStep4",
+                "TutorialStep5", .product(name: "candado-agent", package: "candado"),
+            ]),
+        // The code of an article in FileProtection's documentation.
+        .target(
+            name: "OwnKeybag", dependencies: [.product(name: "FileProtection", package: "candado")],
+            path: "Articles/OwnKeybag"),
         // The code of the tutorial in FileProtection's documentation, step by step.
         .target(
             name: "TutorialStep1", dependencies: [.product(name: "FileProtection", package: "candado")],

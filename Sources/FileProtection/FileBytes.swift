@@ -1,6 +1,7 @@
 import LinuxSystem
 import ProtectedFiles
 import ProtectionModel
+import SecretMemory
 
 /// The content of a protected file, read as it is asked for: byte by byte, or by ``chunks``.
 ///
@@ -25,7 +26,7 @@ public struct FileBytes: AsyncSequence, Sendable {
 
         private var chunks: Chunks.Iterator
         private let reader: StreamReader
-        private var present = StreamReader.Chunk(bytes: [], protectionClass: .none)
+        private var present = ReadAhead()
         private var index = 0
 
         init(_ reader: StreamReader) {
@@ -40,11 +41,11 @@ public struct FileBytes: AsyncSequence, Sendable {
         public mutating func next(isolation: isolated (any Actor)?) async throws(ProtectionError) -> UInt8? {
             if index >= present.bytes.count {
                 guard let chunk = try await chunks.nextChunk(isolation: isolation) else { return nil }
-                present = chunk
+                present = ReadAhead(chunk)
                 index = 0
-            } else if !reader.mayServe(present) {
+            } else if !reader.mayServe(present.protectionClass) {
                 // What was read before the lock is not handed out after it.
-                present.bytes = []
+                present = ReadAhead()
                 index = 0
                 throw chunks.end(ProtectionError(.locked(.complete), "the file is locked", path: reader.path))
             }
@@ -130,21 +131,42 @@ final class StreamReader: Sendable {
     func read(at offset: UInt64) async throws(ProtectionError) -> Chunk {
         try await BlockingThreads.reads.run { (_) throws(ProtectionError) in
             var problem: ProtectionError?
+            var protectionClass = ProtectionClass.complete
             let bytes = [UInt8](unsafeUninitializedCapacity: self.chunkSize) { buffer, count in
+                let memory = UnsafeMutableRawBufferPointer(buffer)
                 do throws(ProtectionError) {
-                    count = try self.file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
-                } catch { problem = error }
+                    let filled = try self.file.read(into: memory, at: offset)
+                    // Asked for afterwards: whoever raises the file meanwhile raises what was read.
+                    protectionClass = try self.file.protectionClass
+                    count = filled
+                } catch {
+                    Wipe.clear(memory)
+                    problem = error
+                }
             }
             if let problem { throw problem }
-            // Asked for afterwards: whoever raises the file meanwhile raises what was read.
-            return Chunk(bytes: bytes, protectionClass: try self.file.protectionClass)
+            return Chunk(bytes: bytes, protectionClass: protectionClass)
         }
     }
 
     /// Whether bytes that were read before may be handed out now.
-    func mayServe(_ chunk: Chunk) -> Bool {
-        chunk.protectionClass != .complete || keys.canUnwrap(.complete)
+    func mayServe(_ protectionClass: ProtectionClass) -> Bool {
+        protectionClass != .complete || keys.canUnwrap(.complete)
     }
+}
+
+/// A chunk out of which bytes are handed: cleared when they all have been, or must not be any more.
+final class ReadAhead: @unchecked Sendable {
+    // Changed by deinit alone, so that no look at a byte needs a check.
+    @exclusivity(unchecked) private(set) var bytes: [UInt8]
+    let protectionClass: ProtectionClass
+
+    init(_ chunk: consuming StreamReader.Chunk = StreamReader.Chunk(bytes: [], protectionClass: .none)) {
+        protectionClass = chunk.protectionClass
+        bytes = chunk.bytes
+    }
+
+    deinit { bytes.withUnsafeMutableBytes { Wipe.clear($0) } }
 }
 
 extension FileProtection {

@@ -13,15 +13,16 @@ extension FileProtection {
     /// Writes a whole file atomically and durably. Cancelled or failed, the file is as it was, and nothing is left beside
     /// it.
     ///
-    /// Throws `cancelled`, `locked`, `unsupported`, `damaged`, `foreignKeybag`, `system`.
+    /// Throws `cancelled`, `locked`, `unsupported`, `damaged`, `foreignKeybag`, `system`, and `alreadyExists` with
+    /// `replacing` false when the name is taken.
     public func write(
-        _ content: [UInt8], to path: FilePath, class protectionClass: ProtectionClass? = nil,
+        _ content: [UInt8], to path: FilePath, class protectionClass: ProtectionClass? = nil, replacing: Bool = true,
         progress: WorkProgress.Observer? = nil
     ) async throws(ProtectionError) {
         let tracker = ProgressTracker(WorkProgress(totalBytes: UInt64(content.count)), progress)
         try await BlockingThreads.operations.run { (cancellation) throws(ProtectionError) in
             _ = try self.files.write(
-                to: path, class: protectionClass,
+                to: path, class: protectionClass, replacing: replacing,
                 from: Self.source(of: content) { count in
                     try cancellation.check()
                     tracker.add(bytes: count)
@@ -29,10 +30,11 @@ extension FileProtection {
         }
     }
 
-    /// The whole content of a file, in ordinary memory of the caller.
+    /// The whole content of a file, in ordinary memory of the caller: one array of its length. What was read of it when it
+    /// fails or is cancelled is cleared.
     ///
     /// Throws `cancelled`, `locked`, `notProtected`, `recordMissing`, `damaged`, `foreignKeybag`, `needsNewerVersion`,
-    /// `system`.
+    /// `busy`, `system`.
     public func contents(
         of path: FilePath, progress: WorkProgress.Observer? = nil
     ) async throws(ProtectionError) -> [UInt8] {

@@ -35,12 +35,26 @@ extension FileProtection {
         }
     }
 
-    private struct Shared: Sendable {
+    fileprivate struct Shared: Sendable {
         var configuration = Configuration.agent
         /// Nil until the first use, and after one that failed.
         var connection: Connection?
         /// How the last try to connect failed, by its number.
         var failure: (number: Int, error: ProtectionError)?
+        /// Held by the one thread that connects.
+        let gate = Gate()
+    }
+
+    /// Each configuration has its own, so that nobody waits for an agent that is not configured any more.
+    fileprivate final class Gate: Sendable {
+        private let holder = Mutex(())
+
+        func pass<Value: Sendable>(
+            _ body: () throws(ProtectionError) -> Value
+        ) throws(ProtectionError) -> Value {
+            let outcome = holder.withLock { _ in Result { () throws(ProtectionError) in try body() } }
+            return try outcome.get()
+        }
     }
 
     /// What ``shared`` gave out last.
@@ -50,6 +64,7 @@ extension FileProtection {
         var agent: (socket: FilePath, process: Int32)?
     }
 
+    /// Held for moments only: nothing is waited for under it.
     private static let common = Mutex(Shared())
     /// Tries to connect that have begun.
     private static let tries = Atomic<Int>(0)
@@ -61,6 +76,9 @@ extension FileProtection {
     ///
     /// What was opened before keeps working as it did. The class keys of an embedded keybag that nothing refers to any more
     /// are erased.
+    ///
+    /// Never waits for an agent, also while other threads wait for one that does not answer: those get what is configured
+    /// now.
     ///
     /// Throws like ``open(_:system:clock:)`` for ``Configuration/embedded(_:)``; then everything is as it was.
     /// Thread-safe.
@@ -88,6 +106,9 @@ extension FileProtection {
     /// and in a forked child. (That helps a child until it executes a program; one that goes on without doing so, with
     /// threads of its own, may trap in the runtime, whose locks know the parent's thread.)
     ///
+    /// Where no connection is at hand this waits for the agent: a moment as a rule, some ten seconds for one that hangs, and
+    /// for threads that ask meanwhile the rest of them. Ask for it early and off the main thread.
+    ///
     /// Throws `noKeybag` or `agentNotReachable`, with a message that says what to do, and else like
     /// ``connect(_:system:clock:)``: a call that cannot protect fails. Thread-safe.
     public static var shared: FileProtection {
@@ -95,27 +116,52 @@ extension FileProtection {
             let triesBefore = tries.load(ordering: .acquiring)
             askers.add(1, ordering: .acquiringAndReleasing)
             defer { askers.subtract(1, ordering: .acquiringAndReleasing) }
-            return try common.withLock { (common) throws(ProtectionError) in
-                guard case .agent(let given) = common.configuration.source else {
-                    // Every other source came with its keybag.
-                    guard let connection = common.connection else {
-                        throw ProtectionError(.invalidArgument, "no source of class keys is configured")
-                    }
-                    return connection.protection
+            while true {
+                let now = common.withLock { $0 }
+                if let ready = try now.ready { return ready }
+                let connected = try now.gate.pass { () throws(ProtectionError) in
+                    try connect(triesBefore, now.gate)
                 }
-                if let connection = common.connection, connection.isFit(for: given) { return connection.protection }
-                // An agent that does not answer takes its time to say so: those who waited meanwhile do not wait again.
-                if let failure = common.failure, failure.number > triesBefore { throw failure.error }
-                let number = tries.add(1, ordering: .acquiringAndReleasing).newValue
-                do throws(ProtectionError) {
-                    let connection = try Connection(toAgentOf: given)
-                    common.connection = connection
-                    return connection.protection
-                } catch {
-                    common.failure = (number, error)
-                    throw error
-                }
+                if let connected { return connected }
             }
+        }
+    }
+
+    /// Calls the agent, unless somebody did while this thread came. Nil when another configuration took the place of the
+    /// one that `gate` belongs to.
+    private static func connect(_ triesBefore: Int, _ gate: Gate) throws(ProtectionError) -> FileProtection? {
+        let now = common.withLock { $0 }
+        guard now.gate === gate, case .agent(let given) = now.configuration.source else { return nil }
+        if let ready = try now.ready { return ready }
+        // An agent that does not answer takes its time to say so: those who waited meanwhile do not wait again.
+        if let failure = now.failure, failure.number > triesBefore { throw failure.error }
+        let number = tries.add(1, ordering: .acquiringAndReleasing).newValue
+        let outcome = Result { () throws(ProtectionError) in try Connection(toAgentOf: given) }
+        let isCurrent = common.withLock { common in
+            guard common.gate === gate else { return false }
+            switch outcome {
+            case .success(let connection): common.connection = connection
+            case .failure(let error): common.failure = (number, error)
+            }
+            return true
+        }
+        return isCurrent ? try outcome.get().protection : nil
+    }
+}
+
+extension FileProtection.Shared {
+    /// What there is to give out now; nil when the agent has to be called.
+    fileprivate var ready: FileProtection? {
+        get throws(ProtectionError) {
+            guard case .agent(let given) = configuration.source else {
+                // Every other source came with its keybag.
+                guard let connection else {
+                    throw ProtectionError(.invalidArgument, "no source of class keys is configured")
+                }
+                return connection.protection
+            }
+            guard let connection, connection.isFit(for: given) else { return nil }
+            return connection.protection
         }
     }
 }

@@ -25,12 +25,16 @@ extension FileProtection {
     /// without one, a temporary name that a killed process leaves; `protect` on a tree takes such files away.
     ///
     /// Throws `busy` when the source, its class, its length, or the class of the destination's directory is not what was
-    /// stated: ask again, and look again. Throws like ``exportStatement(of:to:)`` and a write; then there is no copy.
+    /// stated: ask again, and look again. Throws like ``exportStatement(of:to:)`` and a write.
+    ///
+    /// After an error there is no plaintext: what was written is emptied and removed. Where the file system refuses both, the
+    /// error's cause is ``PlainCopyLeft``, and its message says where the copy lies. A copy in a class may be there when the
+    /// last step failed, that of making its name durable: whole, and protected.
     public func export(acknowledging statement: ExportStatement) throws(ProtectionError) {
         try export(statement, Cancellation(), nil)
     }
 
-    /// The same for asynchronous code. Cancelled, there is no copy.
+    /// The same for asynchronous code. Cancelled, there is no copy; that is looked at until the last byte is written.
     ///
     /// Throws `cancelled` besides.
     public func export(
@@ -70,7 +74,14 @@ extension FileProtection {
         if let kept = statement.destinationClass {
             try files.write(to: statement.destination, class: kept, replacing: false, from: source)
         } else {
-            try writePlain(statement.destination, from: source)
+            let system = files.system
+            try PlainCopy.make(at: statement.destination, system) { descriptor in
+                try Self.copy(from: source, to: descriptor, system)
+            } check: { directory in
+                guard try files.protectionClass(of: .current, in: directory) == nil else {
+                    throw ProtectionError(.busy, "the directory got a class while the file was exported")
+                }
+            }
         }
     }
 
@@ -106,27 +117,6 @@ extension FileProtection {
             return
         }
         throw ProtectionError(.alreadyExists, "the file exists already", path: path)
-    }
-
-    /// Writes plain content under a name that must be free. The one place where this library does so.
-    private func writePlain(
-        _ path: FilePath, from source: ProtectedFileSystem.Source
-    ) throws(ProtectionError) {
-        let system = files.system
-        do {
-            let parent = try system.openFile(path.parent, [.read, .directory])
-            let staged = try StagedFile(in: parent.number, permissions: 0o600, system)
-            try system.changePermissions(staged.descriptor.number, to: 0o600)
-            try Self.copy(from: source, to: staged.descriptor.number, system)
-            try system.synchronize(staged.descriptor.number, dataOnly: false)
-            guard try files.protectionClass(of: .current, in: parent.number) == nil else {
-                throw ProtectionError(.busy, "the directory got a class while the file was exported")
-            }
-            try staged.publish(as: path.lastComponent, replacing: .forbidden)
-            try system.synchronize(parent.number, dataOnly: false)
-        } catch {
-            throw Self.translate(error, path)
-        }
     }
 
     private static func copy(

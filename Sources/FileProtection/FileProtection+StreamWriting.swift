@@ -4,7 +4,7 @@ import ProtectionModel
 
 extension FileProtection {
     /// Writes a whole file from a sequence of bytes, atomically and durably, without ever holding more of it than about
-    /// 2 MiB. The class is chosen as by ``write(_:to:class:)``; it must be one that can be written when the stream
+    /// 2 MiB. The class is chosen as by ``write(_:to:class:replacing:)``; it must be one that can be written when the stream
     /// begins, and class A has to stay unlocked to its end.
     ///
     /// Until the last byte has come the old file is what everybody sees. When the sequence throws, a lock takes the key

@@ -55,14 +55,20 @@ extension FileProtection {
     ///
     /// The class is found as by ``temporaryFile(like:)``.
     ///
-    /// Throws `locked`, `invalidArgument` for a bad kind, and what ``write(_:to:class:)`` throws.
+    /// Throws `locked`, `invalidArgument` for a bad kind, and what ``write(_:to:class:replacing:)`` throws.
     @discardableResult
     public func writePreview(
         _ content: [UInt8], kind: String, of source: FilePath
     ) throws(ProtectionError) -> Preview {
         let preview = try Preview(of: source, kind: kind)
         let (_, wanted) = try placeBeside(source)
-        try write(content, to: preview.path, class: wanted)
+        do throws(ProtectionError) {
+            try write(content, to: preview.path, class: wanted)
+        } catch {
+            // Locked are the keys of the source's class, and that is the file that the caller knows.
+            guard case .locked = error.code else { throw error }
+            throw error.relocated(to: source)
+        }
         return preview
     }
 

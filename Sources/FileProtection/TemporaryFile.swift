@@ -5,7 +5,8 @@ import Synchronization
 
 /// A file for a while, beside the file it belongs to and in its class; gone with this value.
 ///
-/// Read and write it through ``file``, or let other code write to its ``path`` in place. Thread-safe.
+/// Read and write it through ``file``, or hand its ``path`` to other code that opens it through this library: to a program
+/// that does not it is a container, whose bytes say nothing, and which it would spoil by writing to it. Thread-safe.
 public final class TemporaryFile: Sendable {
     /// Where it lies: in the directory of its source, `.candado-temporary-` and 16 digits. Hidden, and on the same file
     /// system, so that it can be renamed to where its content is to stay.
@@ -82,9 +83,21 @@ public final class TemporaryFile: Sendable {
     fileprivate static func mark(
         _ name: FilePath, in directory: Int32, _ system: any SystemCalls
     ) throws(SystemError) -> Descriptor? {
-        let file = try system.openFile(name, in: directory, [.read, .write, .noFollow, .nonBlocking])
+        guard let number = try openIfThere(name, in: directory, system) else { return nil }
+        let file = Descriptor(number, system)
         guard try isMarkable(file.number, system), try system.status(file.number).linkCount > 0 else { return nil }
         return file
+    }
+
+    private static func openIfThere(
+        _ name: FilePath, in directory: Int32, _ system: any SystemCalls
+    ) throws(SystemError) -> Int32? {
+        do throws(SystemError) {
+            return try system.open(name, in: directory, [.read, .write, .noFollow, .nonBlocking], permissions: 0)
+        } catch {
+            guard error.errorNumber == ErrorNumber.noEntry else { throw error }
+            return nil
+        }
     }
 
     private static func isMarkable(_ descriptor: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
@@ -96,9 +109,22 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    fileprivate static func isAbandoned(_ path: FilePath, _ system: any SystemCalls) -> Bool {
-        guard let file = try? system.openFile(path, [.read, .write, .noFollow, .nonBlocking]) else { return false }
-        return (try? system.lock(file.number, .exclusive, start: markByte, count: 1, wait: false)) == true
+    /// Removes a file that nobody marks as in use. False when somebody does, when that cannot be told, and when the name is
+    /// another file's by now.
+    fileprivate static func removeIfAbandoned(
+        _ name: FilePath, in directory: Int32, _ system: any SystemCalls
+    ) throws(SystemError) -> Bool {
+        guard let file = try? system.openFile(name, in: directory, [.read, .write, .noFollow, .nonBlocking]),
+            (try? system.lock(file.number, .exclusive, start: markByte, count: 1, wait: false)) == true
+        else { return false }
+        // Held until the name is gone: whoever makes a file and comes to mark it now finds that it was taken away.
+        guard let locked = try? system.status(file.number),
+            let named = try? system.status(of: name, in: directory, followLinks: false),
+            FileIdentity(locked) == FileIdentity(named)
+        else { return false }
+        try system.unlink(name, in: directory)
+        try? file.close()
+        return true
     }
 }
 
@@ -113,6 +139,17 @@ extension FileProtection {
     /// Throws `locked`, and for the source and the new file what ``open(_:for:)`` throws.
     public func temporaryFile(like source: FilePath) throws(ProtectionError) -> TemporaryFile {
         let (directory, wanted) = try placeBeside(source)
+        do throws(ProtectionError) {
+            return try temporaryFile(in: directory, wanted)
+        } catch {
+            // The name of a file that was not made says nothing.
+            throw error.relocated(to: source)
+        }
+    }
+
+    private func temporaryFile(
+        in directory: FilePath, _ wanted: ProtectionClass?
+    ) throws(ProtectionError) -> TemporaryFile {
         // Whoever looks for abandoned ones may come between the making of one and its mark, and take it away.
         for _ in 0..<16 {
             if let file = try makeTemporaryFile(in: directory, wanted) { return file }
@@ -176,7 +213,7 @@ extension FileProtection {
 
     /// Removes the temporary files that killed processes left in a directory, and none that is in use. Returns their paths.
     ///
-    /// Throws `system` when the directory cannot be read.
+    /// Throws `system` when the directory cannot be read, or one of them cannot be removed; those before it are gone.
     @discardableResult
     public func removeAbandonedTemporaryFiles(in directory: FilePath) throws(ProtectionError) -> [FilePath] {
         let system = files.system
@@ -184,10 +221,8 @@ extension FileProtection {
             let opened = try system.openFile(directory, [.read, .directory])
             var removed: [FilePath] = []
             for entry in try system.entries(opened.number) where TemporaryFile.isTemporaryName(entry.name) {
-                let path = directory.appending(entry.name)
-                guard TemporaryFile.isAbandoned(path, system) else { continue }
-                try system.unlink(path, in: currentDirectory)
-                removed.append(path)
+                guard try TemporaryFile.removeIfAbandoned(entry.name, in: opened.number, system) else { continue }
+                removed.append(directory.appending(entry.name))
             }
             return removed
         } catch {

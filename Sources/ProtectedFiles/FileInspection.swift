@@ -99,35 +99,6 @@ public struct FileInspection: Sendable, Hashable {
         }
     }
 
-    /// Bytes of content of a container, as its header claims; nil for what is none, or when no header decodes. Needs no
-    /// key and works in every lock state: like the class, it is a claim. `descriptor` is open for reading.
-    public static func contentLength(
-        of descriptor: Int32, _ system: any SystemCalls = LinuxSystemCalls.shared
-    ) throws(ProtectionError) -> UInt64? {
-        try ProtectionError.mapping(at: nil) {
-            var slots = [UInt8](repeating: 0, count: ContainerGeometry.slotsSize)
-            let count = try slots.withUnsafeMutableBytes { try system.readFully(descriptor, into: $0, at: 0) }
-            return slots.withUnsafeBytes { bytes in
-                let starts = stride(from: 0, to: count, by: ContainerGeometry.slotSize)
-                let headers = starts.compactMap { start in
-                    let end = min(start + ContainerGeometry.slotSize, count)
-                    return try? ContainerHeader(decoding: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
-                }
-                return headers.max { $0.counter < $1.counter }?.length
-            }
-        }
-    }
-
-    /// The same by path, which may be relative to an open directory. Symbolic links are not followed.
-    public static func contentLength(
-        of path: FilePath, in directory: Int32 = currentDirectory, _ system: any SystemCalls = LinuxSystemCalls.shared
-    ) throws(ProtectionError) -> UInt64? {
-        try ProtectionError.mapping(at: path) {
-            let descriptor = try system.openFile(path, in: directory, [.read, .noFollow, .nonBlocking])
-            return try contentLength(of: descriptor.number, system)
-        }
-    }
-
     /// Looks at both places of the record.
     private static func inspectContent(
         _ path: FilePath, in directory: Int32, keybag: KeybagIdentifier?, _ system: any SystemCalls

@@ -59,6 +59,21 @@ struct RedoEntry: Equatable {
         decoding bytes: UnsafeRawBufferPointer, log: UInt64, sequence: UInt64, previousTag: [UInt8],
         _ cipher: inout ChunkCipher
     ) throws {
+        self.init(claimedBy: bytes, log: log, sequence: sequence, previousTag: previousTag)
+        do {
+            try (Self.domain + bytes.bytes(0..<Self.sealedSize)).withUnsafeBytes { associated in
+                try cipher.open(
+                    UnsafeRawBufferPointer(start: nil, count: 0),
+                    seal: UnsafeRawBufferPointer(rebasing: bytes[Self.sealedSize..<Self.headerSize]),
+                    associatedData: associated, into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
+            }
+        } catch CryptographyError.authenticationFailed {
+            return nil
+        }
+    }
+
+    /// Decodes the header of an entry without proof that anybody with the file key wrote it. Nil as above.
+    init?(claimedBy bytes: UnsafeRawBufferPointer, log: UInt64, sequence: UInt64, previousTag: [UInt8]) {
         guard bytes.count >= Self.headerSize, bytes[..<4].elementsEqual(Self.magic) else { return nil }
         let flags = bytes.number(at: 4, as: UInt32.self)
         self.logIdentifier = bytes.number(at: 8, as: UInt64.self)
@@ -77,16 +92,6 @@ struct RedoEntry: Equatable {
         guard lengthAfter <= ContainerGeometry.maximumLength,
             index <= ContainerGeometry.maximumLength / UInt64(ContainerGeometry.chunkSize)
         else { return nil }
-        do {
-            try (Self.domain + bytes.bytes(0..<Self.sealedSize)).withUnsafeBytes { associated in
-                try cipher.open(
-                    UnsafeRawBufferPointer(start: nil, count: 0),
-                    seal: UnsafeRawBufferPointer(rebasing: bytes[Self.sealedSize..<Self.headerSize]),
-                    associatedData: associated, into: UnsafeMutableRawBufferPointer(start: nil, count: 0))
-            }
-        } catch CryptographyError.authenticationFailed {
-            return nil
-        }
     }
 
     init(

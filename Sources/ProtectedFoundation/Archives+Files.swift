@@ -7,11 +7,16 @@ extension NSKeyedArchiver {
     public class func archiveRootObject(_ rootObject: Any, toFile path: String) -> Bool {
         // Foundation's call takes a NUL for the end of the path here, and for a part of the name there.
         guard !path.utf8.contains(0) else { return false }
-        let url = URL(fileURLWithPath: path)
-        let file = WholeFile(url)
-        guard file.needsProtection else { return PlainFoundation.archive(rootObject, toFile: path) }
         let data = NSKeyedArchiver.archivedData(withRootObject: rootObject)
-        return (try? data.write(to: url, options: .atomic)) != nil
+        var isWritten = true
+        do {
+            try WholeFile(URL(fileURLWithPath: path)).write(data, .atomic, like: .archive) {
+                isWritten = PlainFoundation.archive(rootObject, toFile: path)
+            }
+        } catch {
+            return false
+        }
+        return isWritten
     }
 }
 
@@ -20,7 +25,7 @@ extension NSKeyedUnarchiver {
     @available(*, deprecated)
     public class func unarchiveObject(withFile path: String) -> Any? {
         let file = WholeFile(URL(fileURLWithPath: path))
-        if file.isProtected {
+        if file.isProtected || file.isHidden {
             guard let data = try? file.contents() else { return nil }
             return NSKeyedUnarchiver.unarchiveObject(with: data)
         }
@@ -32,7 +37,7 @@ extension CharacterSet {
     /// Reads the bitmap of a set. Nil when the file cannot be read, also when it is locked.
     public init?(contentsOfFile file: String) {
         let place = WholeFile(URL(fileURLWithPath: file))
-        if place.isProtected {
+        if place.isProtected || place.isHidden {
             guard let data = try? place.contents() else { return nil }
             self.init(bitmapRepresentation: data)
         } else {

@@ -101,7 +101,7 @@ extension CocoaError {
         case .unsupported: unsupported(error.reason)
         case .noKeybag: "Make one with 'candado init', or name another home with FileProtection.configure."
         case .agentNotReachable:
-            "Start it with 'candado agent', or give this process a keybag of its own with FileProtection.configure(.embedded())."
+            "Start it with 'candado unlock', or give this process a keybag of its own with FileProtection.configure(.embedded())."
         case .otherClass: "Change the class first, with 'candado set-class'."
         case .busy: "Try again."
         case .secretMemory: "Raise the limit of locked memory (RLIMIT_MEMLOCK)."

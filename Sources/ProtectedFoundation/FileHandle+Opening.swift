@@ -6,7 +6,7 @@ import PlainFoundation
 protocol MadeElsewhere {}
 
 extension MadeElsewhere {
-    fileprivate init(made: Self) { self = made }
+    init(made: Self) { self = made }
 }
 
 extension FileHandle: MadeElsewhere {}
@@ -129,12 +129,19 @@ private struct HandleOpening {
         let handle: Handle?
     }
 
-    /// Closes a plain handle and throws when somebody has protected the file since it was looked at.
+    /// Closes a plain handle and throws when somebody has protected the file since it was looked at, and when it could not
+    /// be looked at.
     func requirePlain(_ handle: FileHandle) throws {
-        guard let item, item.hasBecomeProtected else { return }
+        guard let item, item.problem != nil || item.hasBecomeProtected || isContainer(handle) else { return }
         try PlainFoundation.close(handle)
-        let error = ProtectionError(.busy, "the file was protected while it was opened", path: item.path)
+        let error =
+            item.problem ?? ProtectionError(.busy, "the file was protected while it was opened", path: item.path)
         throw CocoaError(error, direction, path: path)
+    }
+
+    /// Of the file that is open, whatever lies at the path by now.
+    private func isContainer(_ handle: FileHandle) -> Bool {
+        PinnedFile.holdsContainer(handle.fileDescriptor, LinuxSystemCalls.shared)
     }
 
     private var direction: CocoaError.Direction { access.contains(.writing) ? .writing : .reading }

@@ -13,6 +13,7 @@ struct Item {
     let inspection: FileInspection?
     /// Why what is there cannot be looked at. It may be protected: nothing is written over it.
     let problem: ProtectionError?
+    private let followsLinks: Bool
 
     /// Looks at a path. A NUL ends it, as it does for Foundation's calls. Nil for an empty one, which Foundation refuses too.
     init?(_ text: String, followsLinks: Bool = true) {
@@ -36,26 +37,29 @@ struct Item {
     }
 
     private init(_ given: FilePath, followsLinks: Bool) {
-        var path = given
-        var inspection: FileInspection?
-        var problem: ProtectionError?
-        // As many links as the kernel follows.
-        for _ in 0..<40 {
-            (inspection, problem) = Self.look(at: path)
-            // Whatever has a record is no link: most protected files cost one system call here.
-            guard followsLinks, inspection?.state == .unsupported, Self.isLink(path) else { break }
-            guard let target = Self.target(of: path) else {
-                problem = ProtectionError(
-                    .unsupported, "the symbolic link cannot be followed", path: path, reason: .symbolicLink)
-                break
-            }
-            path = target.isAbsolute ? target : path.parent.appending(target)
+        name = given
+        self.followsLinks = followsLinks
+        let (found, problem) = Self.look(at: given)
+        // Whatever has a record is no link: most protected files cost one system call here.
+        if followsLinks, found?.state == .unsupported, Self.isLink(given) {
+            let end = LinkEnd(of: given)
+            path = end.path
+            (inspection, self.problem) =
+                switch end.found {
+                case .here: (found, problem)
+                case .there: Self.look(at: end.path)
+                case .open(let inspection): (inspection, nil)
+                case .unknown(let problem): (nil, problem)
+                }
+        } else {
+            path = given
+            inspection = found
+            self.problem = problem
         }
-        self.path = path
-        self.name = given
-        self.inspection = inspection
-        self.problem = problem
     }
+
+    /// The same path, as it is now.
+    var lookedAtAgain: Item { Item(name, followsLinks: followsLinks) }
 
     private static func look(at path: FilePath) -> (FileInspection?, ProtectionError?) {
         do throws(ProtectionError) {
@@ -66,7 +70,7 @@ struct Item {
     }
 
     /// Nothing is there, or nothing that could have a record: Foundation says what is to be said.
-    private static func isNothing(_ error: ProtectionError) -> Bool {
+    static func isNothing(_ error: ProtectionError) -> Bool {
         switch error.code {
         case .system(ErrorNumber.noEntry), .system(ErrorNumber.notDirectory), .system(ErrorNumber.nameTooLong): true
         case .unsupported: error.reason == .fileSystem || error.reason == .symbolicLink
@@ -74,17 +78,8 @@ struct Item {
         }
     }
 
-    private static func isLink(_ path: FilePath) -> Bool {
+    static func isLink(_ path: FilePath) -> Bool {
         (try? LinuxSystemCalls.shared.status(of: path, in: currentDirectory, followLinks: false))?.kind == .symbolicLink
-    }
-
-    /// Nil for a target that is not UTF-8, which Foundation cannot name.
-    private static func target(of path: FilePath) -> FilePath? {
-        guard let text = path.text,
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: text),
-            !target.unicodeScalars.contains("\u{FFFD}")
-        else { return nil }
-        return FilePath(target)
     }
 
     /// True when bytes here must not be read or written as if they were content: a container, whole or damaged.
@@ -102,9 +97,11 @@ struct Item {
     /// True when the path is a symbolic link that was followed.
     var isLink: Bool { name != path }
 
-    /// True when the file has got a key record since it was looked at: one system call.
+    /// True when the file has got a key record since it was looked at, which costs one system call; and when it is at the end
+    /// of a link that could not be followed.
     var hasBecomeProtected: Bool {
-        !isProtected
+        if problem?.reason == .symbolicLink { return true }
+        return !isProtected
             && (try? LinuxSystemCalls.shared.attribute(KeyRecord.attributeName, of: path, in: currentDirectory)) != nil
     }
 

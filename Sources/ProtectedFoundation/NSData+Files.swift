@@ -38,14 +38,14 @@ extension NSData {
     /// Writes a file, which is protected when a class is among the options, or when what it replaces or the directory has
     /// one. Throws as Foundation's call does, and `CocoaError` 513 with `EPERM` beneath when that is locked.
     public func write(to url: URL, options writeOptionsMask: NSData.WritingOptions = []) throws {
-        try WholeFile(url).write(self as Data, writeOptionsMask) {
+        try WholeFile(url).write(self as Data, writeOptionsMask, like: .older) {
             try writePlain(to: url, options: writeOptionsMask)
         }
     }
 
     /// The same by path.
     public func write(toFile path: String, options writeOptionsMask: NSData.WritingOptions = []) throws {
-        try WholeFile(path: path).write(self as Data, writeOptionsMask) {
+        try WholeFile(path: path).write(self as Data, writeOptionsMask, like: .older) {
             try writePlain(toFile: path, options: writeOptionsMask)
         }
     }

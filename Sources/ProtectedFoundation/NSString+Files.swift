@@ -42,10 +42,10 @@ extension NSString {
     /// `CocoaError` 513 with `EPERM` beneath when that is locked.
     public func write(to url: URL, atomically useAuxiliaryFile: Bool, encoding enc: UInt) throws {
         let file = WholeFile(url)
-        guard file.needsProtection else {
-            return try writePlain(to: url, atomically: useAuxiliaryFile, encoding: enc)
-        }
         guard let data = data(using: enc) else {
+            guard file.needsProtection else {
+                return try writePlain(to: url, atomically: useAuxiliaryFile, encoding: enc)
+            }
             throw CocoaError(.fileWriteInapplicableStringEncoding, userInfo: [NSURLErrorKey: url])
         }
         try file.write(data, useAuxiliaryFile ? .atomic : []) {

@@ -7,9 +7,13 @@ import Synchronization
 /// its like. All calls of `FileHandle` work on it as on any other; what they read and write is the content.
 ///
 /// Class A is checked at every call: after a lock each throws 257 or 513 with `EPERM` beneath, until the next unlock. Class
-/// B, C and D go on. ``fileDescriptor`` is one that only names the file (`O_PATH`): whatever is not a call of this module
-/// (`read(2)`, `DispatchIO`, a file of the program that imports Foundation) fails on it with `EBADF`, and so can neither read
-/// the container's bytes nor write plain ones among them. Thread-safe: calls on one handle run one after the other.
+/// B, C and D go on. ``fileDescriptor`` is none of the file, but one that only names a directory (`O_PATH`): whatever is not a
+/// call of this module (`read(2)`, `DispatchIO`, a file of the program that imports Foundation) fails on it with `EBADF`; a
+/// program that is given it by `Process` and opens it anew, as `/dev/stdout`, with `EISDIR`. So nobody reads the container's
+/// bytes through it, or writes plain ones among them. Thread-safe: calls on one handle run one after the other.
+///
+/// A handle that `seekToEnd()` has moved, and nothing else since, writes behind the end as it is then: what others appended
+/// meanwhile stays.
 public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
     /// What a handle may do.
     struct Access: OptionSet {
@@ -22,16 +26,29 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
     private let access: Access
     /// For errors.
     private let path: String
-    /// In bytes of content. Held during each call that moves it.
-    private let position = Mutex<UInt64>(0)
+    /// The same file by name alone.
+    private let held: Descriptor
+    /// Held during each call that moves it.
+    private let position = Mutex(Position())
+
+    /// Where a handle stands.
+    private struct Position {
+        /// In bytes of content.
+        var offset: UInt64 = 0
+        /// At the end, wherever that is: what was told of it is a claim while the class is locked, and others may append.
+        var isEnd = false
+    }
     /// What runs the handlers.
     let monitors = HandleMonitors()
 
-    private init(_ file: ProtectedFile, _ descriptor: Int32, _ access: Access, _ path: String) {
+    private init(
+        _ file: ProtectedFile, _ held: consuming Descriptor, _ shown: Int32, _ access: Access, _ path: String
+    ) {
         self.file = file
+        self.held = held
         self.access = access
         self.path = path
-        super.init(fileDescriptor: descriptor, closeOnDealloc: true)
+        super.init(fileDescriptor: shown, closeOnDealloc: true)
     }
 
     deinit {
@@ -43,12 +60,33 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
     static func open(_ item: Item, _ access: Access, path: String) throws(ProtectionError) -> ProtectedFileHandle {
         let protection = try Keys.protection
         // Writing takes reading: a chunk is sealed anew as a whole.
-        let file = try protection.open(item.path, for: access.contains(.writing) ? .updating : .reading)
-        let descriptor = try ProtectionError.mapping(at: item.path) { () throws(SystemError) in
-            try protection.files.system.open(
-                item.path, in: currentDirectory, [.pathOnly, .noFollow], permissions: 0)
+        for _ in 0..<20 {
+            // The name is held before and after: a file that is held keeps its number, so that the two are the same file
+            // when nobody renamed others over it meanwhile.
+            let before = try hold(item.path, protection)
+            let file = try protection.open(item.path, for: access.contains(.writing) ? .updating : .reading)
+            let after = try hold(item.path, protection)
+            let isSame = try ProtectionError.mapping(at: item.path) { () throws(SystemError) in
+                FileIdentity(try after.system.status(after.number))
+                    == FileIdentity(try before.system.status(before.number))
+            }
+            if isSame {
+                let shown = try ProtectionError.mapping(at: "/") { () throws(SystemError) in
+                    try protection.files.system.open(
+                        "/", in: currentDirectory, [.pathOnly, .directory], permissions: 0)
+                }
+                return ProtectedFileHandle(file, after, shown, access, path)
+            }
+            try? file.close()
         }
-        return ProtectedFileHandle(file, descriptor, access, path)
+        throw ProtectionError(.busy, "the file was replaced time and again", path: item.path)
+    }
+
+    private static func hold(_ path: FilePath, _ protection: FileProtection) throws(ProtectionError) -> Descriptor {
+        let number = try ProtectionError.mapping(at: path) { () throws(SystemError) in
+            try protection.files.system.open(path, in: currentDirectory, [.pathOnly, .noFollow], permissions: 0)
+        }
+        return Descriptor(number, protection.files.system)
     }
 
     /// The class under whose rules the handle works now. Throws `CocoaError` 257 when it is locked.
@@ -66,10 +104,10 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
             try require(.reading)
             return try position.withLock { (position) throws(ProtectionError) in
                 let length = try file.length
-                guard position < length else { return nil }
-                let count = Int(min(UInt64(clamping: count), length - position))
-                let data = try Self.read(file, count, at: position)
-                position += UInt64(data?.count ?? 0)
+                guard position.offset < length else { return nil }
+                let count = Int(min(UInt64(clamping: count), length - position.offset))
+                let data = try Self.read(file, count, at: position.offset)
+                position = Position(offset: position.offset + UInt64(data?.count ?? 0))
                 return data
             }
         }
@@ -94,7 +132,7 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
         }
     }
 
-    /// Writes at the position and moves it behind what was written.
+    /// Writes at the position and moves it behind what was written; at the end behind what is there by now.
     func writeContent(_ data: some DataProtocol) throws {
         try requireOpen(.writing)
         try writing { () throws(ProtectionError) in
@@ -103,11 +141,13 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
                 for region in data.regions {
                     let outcome = region.withUnsafeBytes { bytes in
                         Result { () throws(ProtectionError) in
-                            if !bytes.isEmpty { try file.write(bytes, at: position) }
+                            if bytes.isEmpty { return position.offset }
+                            if position.isEnd { return try file.append(bytes) }
+                            try file.write(bytes, at: position.offset)
+                            return position.offset
                         }
                     }
-                    try outcome.get()
-                    position += UInt64(region.count)
+                    position.offset = try outcome.get() + UInt64(region.count)
                 }
             }
         }
@@ -116,7 +156,7 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
     /// The position in bytes.
     func currentOffset() throws -> UInt64 {
         try requireOpen(.reading)
-        return position.withLock { $0 }
+        return position.withLock { $0.offset }
     }
 
     /// Moves to an offset in bytes, which may lie behind the end.
@@ -127,17 +167,17 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
                 throw ProtectionError(.system(ErrorNumber.invalidArgument), "no file is that long")
             }
         }
-        position.withLock { $0 = offset }
+        position.withLock { $0 = Position(offset: offset) }
     }
 
     /// Moves behind the content and returns its length. Works in every lock state, as `stat` does: when the class is locked
-    /// the length is what the header claims.
+    /// the length is what the header and the redo log claim.
     func moveToEnd() throws -> UInt64 {
         try requireOpen(.reading)
         return try reading { () throws(ProtectionError) in
             try position.withLock { (position) throws(ProtectionError) in
-                position = try lengthInEveryState()
-                return position
+                position = Position(offset: try lengthInEveryState(), isEnd: true)
+                return position.offset
             }
         }
     }
@@ -147,7 +187,7 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
             return try file.length
         } catch {
             guard case .locked = error.code else { throw error }
-            guard let name = FilePath("/proc/self/fd/\(fileDescriptor)"), let length = try Self.claimedLength(name)
+            guard let name = FilePath("/proc/self/fd/\(held.number)"), let length = try Self.claimedLength(name)
             else {
                 throw error
             }
@@ -171,7 +211,7 @@ public final class ProtectedFileHandle: FileHandle, @unchecked Sendable {
             try require(.writing, else: ErrorNumber.invalidArgument)
             try position.withLock { (position) throws(ProtectionError) in
                 try file.truncate(to: offset)
-                position = offset
+                position = Position(offset: offset)
             }
         }
     }

@@ -9,6 +9,7 @@ extension InputStream {
     /// content after a lock, and cannot say that it is locked. `Data(contentsOf:)` and `FileHandle` read those.
     public convenience init?(url: URL) {
         let file = WholeFile(url, anyScheme: true)
+        if file.isHidden { return nil }
         guard file.isProtected else {
             self.init(plain: url)
             return
@@ -24,12 +25,18 @@ extension InputStream {
     }
 }
 
+extension OutputStream: MadeElsewhere {}
+
 extension OutputStream {
     /// A stream to a file. Nil where what is written would have to be protected, or where that cannot be told: a stream
     /// writes plain bytes. `Data.write(to:options:)` and `FileHandle` write protected files.
+    ///
+    /// The file is looked at again by `open()`. Where it would have to be protected by then, nothing is touched, and the
+    /// stream has the status `error` with `CocoaError` 512.
     public convenience init?(url: URL, append shouldAppend: Bool) {
         if WholeFile(url, anyScheme: true).needsProtection { return nil }
-        self.init(plain: url, append: shouldAppend)
+        guard let stream = PlainOutputStream(to: url, append: shouldAppend) as? Self else { return nil }
+        self.init(made: stream)
     }
 
     /// The same by path.

@@ -108,8 +108,10 @@ enum Text {
         _ text: some StringProtocol, to file: WholeFile, _ atomically: Bool, _ encoding: String.Encoding,
         _ plain: () throws -> Void
     ) throws {
-        guard file.needsProtection else { return try plain() }
-        guard let data = text.data(using: encoding) else { throw CocoaError(.fileWriteInapplicableStringEncoding) }
+        guard let data = text.data(using: encoding) else {
+            guard file.needsProtection else { return try plain() }
+            throw CocoaError(.fileWriteInapplicableStringEncoding)
+        }
         try file.write(data, atomically ? .atomic : [], plain)
     }
 }

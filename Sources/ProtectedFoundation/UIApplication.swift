@@ -11,11 +11,14 @@ public final class UIApplication: Sendable {
     private init() {}
 
     /// True when files of every class can be read now, which without a passcode is always; false when locked, before the
-    /// first unlock, and when the keys cannot be asked for.
+    /// first unlock, and when the keys cannot be asked for, or not within a second: an agent that does not answer holds up
+    /// the calls that need it for 10 seconds, but not the thread that asks this.
     public var isProtectedDataAvailable: Bool {
-        guard let protection = try? Keys.protection else { return false }
-        return protection.lockState == .unlocked
+        let protection = Keys.given.map { try? $0.get() } ?? Self.source.answer(within: .seconds(1))
+        return protection?.lockState == .unlocked
     }
+
+    private static let source = BoundedQuestion { try? FileProtection.shared }
 
     /// Posted to `NotificationCenter.default` when a lock is near: before the keys go, unless the agent ended, which nobody
     /// can announce.

@@ -1,5 +1,6 @@
 import FileProtection
 import Foundation
+import PlainFoundation
 import Synchronization
 
 /// A file that a call of Foundation reads or writes as a whole: what is protected is done here, all else is left to
@@ -40,8 +41,11 @@ struct WholeFile {
     func read<Result>(_ plain: () throws -> Result, _ make: (Data) throws -> Result) throws -> Result {
         if let data = try contents() { return try make(data) }
         let result = Swift.Result { try plain() }
+        guard let item else { return try result.get() }
+        // What Foundation reads all the same, though it could not be looked at, may be the bytes of a container.
+        if let problem = item.problem, case .success = result { throw cocoaError(problem, .reading) }
         // Somebody may have protected it since: then these were the bytes of a container.
-        if let item, item.hasBecomeProtected, let data = try contents(item) { return try make(data) }
+        if item.hasBecomeProtected, item.problem == nil, let data = try contents(item) { return try make(data) }
         return try result.get()
     }
 
@@ -51,17 +55,18 @@ struct WholeFile {
         return try contents(item)
     }
 
-    /// For initialisers that cannot go back once Foundation's has run: throws when somebody has protected the file since.
+    /// For initialisers that cannot go back once Foundation's has run: throws when somebody has protected the file since,
+    /// and when it could not be looked at.
     func requirePlain() throws {
-        guard let item, item.hasBecomeProtected else { return }
-        let error = ProtectionError(.busy, "the file was protected while it was read", path: item.path)
+        guard let item, item.hasBecomeProtected || item.problem != nil else { return }
+        let error = item.problem ?? ProtectionError(.busy, "the file was protected while it was read", path: item.path)
         throw cocoaError(error, .reading)
     }
 
     /// Nil when somebody has made it plain since.
-    private func contents(_ item: Item) throws -> Data? {
+    private func contents(_ item: Item, isCleared: Bool = false) throws -> Data? {
         do throws(ProtectionError) {
-            return try Self.contents(of: item.path, try Keys.protection.files)
+            return try Self.contents(of: item.path, try Keys.protection.files, isCleared: isCleared)
         } catch {
             if error.code == .notProtected { return nil }
             throw cocoaError(error, .reading)
@@ -69,19 +74,19 @@ struct WholeFile {
     }
 
     private static func contents(
-        of path: FilePath, _ files: ProtectedFileSystem
+        of path: FilePath, _ files: ProtectedFileSystem, isCleared: Bool
     ) throws(ProtectionError) -> Data {
         // The container is a little longer than its content.
         let status = try? files.system.status(of: path, in: currentDirectory, followLinks: false)
         let memory = ContentMemory(capacity: Int(clamping: status?.size ?? 0))
         try files.read(path) { try memory.append($0) }
-        return memory.take()
+        return memory.take(isCleared: isCleared)
     }
 
-    /// The content for a stream, which cannot be locked any more; nil when it must not have it.
+    /// The content for a stream, which cannot be locked any more; nil when it must not have it. It is cleared when it goes.
     func streamContents() -> Data? {
         guard let item, let claimed = item.inspection?.protectionClass, claimed != .complete else { return nil }
-        guard let data = (try? contents(item)) ?? nil else { return nil }
+        guard let data = (try? contents(item, isCleared: true)) ?? nil else { return nil }
         // What it claimed is no proof, and it may have been raised since.
         guard let file = try? Keys.protection.open(item.path, for: .reading) else { return nil }
         return (try? file.protectionClass) ?? .complete == .complete ? nil : data
@@ -90,7 +95,21 @@ struct WholeFile {
     /// True for a container, whole or damaged.
     var isProtected: Bool { item?.isProtected ?? false }
 
+    /// True when the end of a link cannot be found, though Foundation may find it: it may be a container.
+    var isHidden: Bool { item?.problem?.reason == .symbolicLink }
+
     // MARK: Writing
+
+    /// How Foundation's calls differ in what they do beside writing.
+    enum PlainCalls {
+        /// Those of `Data` and of texts.
+        case data
+        /// Those of `NSData`: they give a file the permissions that its name had before, a link's too, and all permissions
+        /// to a new one that is written atomically. Their errors name no file.
+        case older
+        /// Those of archives: all permissions, also in an old file's place.
+        case archive
+    }
 
     /// True when whatever is written here has to be protected, or when that cannot be told.
     var needsProtection: Bool {
@@ -98,15 +117,76 @@ struct WholeFile {
         return item.needsProtection(nil) || item.classAroundLink != .none
     }
 
-    /// Writes what has to be protected, or has Foundation's call write it.
-    func write(_ data: Data, _ options: Data.WritingOptions, _ plain: () throws -> Void) throws {
-        guard let item else { return try plain() }
-        do throws(ProtectionError) {
-            if try write(data, to: item, options) { return }
-        } catch {
-            throw cocoaError(error, .writing)
+    /// Writes what has to be protected; all else goes to Foundation's call, but never into a container that has come since
+    /// the file was looked at. `plain` is called where Foundation's own call does it, or says what is wrong.
+    func write(
+        _ data: Data, _ options: Data.WritingOptions, like calls: PlainCalls = .data, _ plain: () throws -> Void
+    ) throws {
+        guard var item else { return try plain() }
+        for _ in 0..<20 {
+            do throws(ProtectionError) {
+                if try write(data, to: item, options) { return }
+            } catch {
+                throw cocoaError(error, .writing)
+            }
+            // Foundation makes a new file then, or none.
+            if options.contains(.withoutOverwriting) { return try plain() }
+            switch try writePlain(data, to: item, options, calls) {
+            case .written: return
+            case .foundations: return try plain()
+            case .changed: item = item.lookedAtAgain
+            }
         }
-        try plain()
+        let error = ProtectionError(.busy, "the file was protected and made plain time and again", path: item.path)
+        throw cocoaError(error, .writing)
+    }
+
+    private func writePlain(
+        _ data: Data, to item: Item, _ options: Data.WritingOptions, _ calls: PlainCalls
+    ) throws -> AtomicPlainFile.Outcome {
+        if options.contains(.atomic) {
+            do {
+                return try AtomicPlainFile.write(item.name, like: calls) { try writePlain(data, at: $0, calls) }
+            } catch let error as ProtectionError {
+                throw cocoaError(error, .writing)
+            }
+        }
+        switch PinnedFile.open(item) {
+        case .refused: return .foundations
+        case .protected: return .changed
+        case .pinned(let file):
+            try withExtendedLifetime(file) {
+                let permissions = calls == .older ? Self.permissions(of: item.name) : nil
+                try writePlain(data, at: file.path, calls)
+                if let permissions { try? file.changePermissions(to: permissions) }
+            }
+            return .written
+        }
+    }
+
+    private static func permissions(of name: FilePath) -> UInt32? {
+        try? LinuxSystemCalls.shared.status(of: name, in: currentDirectory, followLinks: false).permissions
+    }
+
+    /// Has Foundation write to a file that is open; errors name the file as the caller does.
+    private func writePlain(_ data: Data, at path: String, _ calls: PlainCalls) throws {
+        do {
+            try PlainFoundation.write(data, to: URL(fileURLWithPath: path), [])
+        } catch let error as CocoaError {
+            var information = error.userInfo
+            switch place {
+            case _ where calls == .older:
+                information[NSFilePathErrorKey] = nil
+                information[NSURLErrorKey] = nil
+            case .url(let url):
+                information[NSFilePathErrorKey] = url.path
+                information[NSURLErrorKey] = url
+            case .path(let path):
+                information[NSFilePathErrorKey] = path
+                information[NSURLErrorKey] = URL(fileURLWithPath: path)
+            }
+            throw CocoaError(error.code, userInfo: information)
+        }
     }
 
     /// False when it is Foundation's business.
@@ -222,65 +302,6 @@ private final class BorrowedContent: @unchecked Sendable {
             buffer.copyBytes(from: part)
             position += part.count
             return part.count
-        }
-    }
-}
-
-/// Memory in which content is put together, and which becomes a `Data` without a copy. When it does not, it is cleared.
-private final class ContentMemory: Sendable {
-    private struct State: @unchecked Sendable {
-        var bytes: UnsafeMutableRawBufferPointer
-        var count = 0
-    }
-
-    private let state: Mutex<State>
-
-    init(capacity: Int) {
-        let memory = malloc(capacity)
-        state = Mutex(State(bytes: UnsafeMutableRawBufferPointer(start: memory, count: memory == nil ? 0 : capacity)))
-    }
-
-    deinit {
-        state.withLock { state in
-            Wipe.clear(UnsafeMutableRawBufferPointer(rebasing: state.bytes[..<state.count]))
-            free(state.bytes.baseAddress)
-        }
-    }
-
-    /// Throws `system(ENOMEM)` when there is no memory.
-    func append(_ bytes: UnsafeRawBufferPointer) throws {
-        try state.withLock { state in
-            if state.bytes.baseAddress == nil || state.bytes.count - state.count < bytes.count {
-                try Self.grow(&state, by: bytes.count)
-            }
-            UnsafeMutableRawBufferPointer(rebasing: state.bytes[state.count...]).copyMemory(from: bytes)
-            state.count += bytes.count
-        }
-    }
-
-    /// The file is longer than it was when it was looked at.
-    private static func grow(_ state: inout State, by count: Int) throws {
-        let capacity = max(2 * state.bytes.count, state.count + count)
-        guard let memory = malloc(capacity) else {
-            throw ProtectionError(.system(ErrorNumber.noMemory), "there is no memory for the content")
-        }
-        let bytes = UnsafeMutableRawBufferPointer(start: memory, count: capacity)
-        let old = UnsafeMutableRawBufferPointer(rebasing: state.bytes[..<state.count])
-        bytes.copyMemory(from: UnsafeRawBufferPointer(old))
-        Wipe.clear(old)
-        free(state.bytes.baseAddress)
-        state.bytes = bytes
-    }
-
-    /// What there is, which is the caller's from then on.
-    func take() -> Data {
-        state.withLock { state in
-            guard let memory = state.bytes.baseAddress, state.count > 0 else { return Data() }
-            let count = state.count
-            // Gives back what the container had more than its content.
-            let bytes = realloc(memory, count) ?? memory
-            state = State(bytes: UnsafeMutableRawBufferPointer(start: nil, count: 0))
-            return Data(bytesNoCopy: bytes, count: count, deallocator: .free)
         }
     }
 }

@@ -35,6 +35,16 @@ public struct SecretBytes: ~Copyable, @unchecked Sendable {
         UnsafeMutableRawBufferPointer(start: place.address, count: count).copyMemory(from: bytes)
     }
 
+    /// A copy of the bytes of a collection, such as those of a text that a user has typed (`text.utf8`). Throws like
+    /// ``init(count:)``.
+    ///
+    /// Only the copy is kept secret: the text or the array itself is ordinary memory of the caller, which nobody clears
+    /// but the caller. What can be read straight into its place belongs there: ``init(count:filling:)``.
+    public init(copying bytes: some Collection<UInt8>) throws(SecretMemoryError) {
+        try self.init(count: bytes.count)
+        UnsafeMutableRawBufferPointer(start: place.address, count: count).copyBytes(from: bytes)
+    }
+
     /// Bytes that `body` writes. When it throws, what it wrote is zeroed and its error passed on.
     /// Throws like ``init(count:)`` too.
     public init<E: Error>(count: Int, filling body: (UnsafeMutableRawBufferPointer) throws(E) -> Void) throws {

@@ -138,7 +138,7 @@ import Testing
                     let path = app.path(FilePath("file \(number)") ?? "file")
                     try shared.write([UInt8(number)], to: path, class: ProtectionClass.none)
                     guard try shared.contents(of: path) == [UInt8(number)] else {
-                        throw AppAgent.Failure(description: "another content")
+                        throw AgentProgram.Failure(description: "another content")
                     }
                 } catch { failed.add(1, ordering: .relaxed) }
             }
@@ -203,6 +203,39 @@ import Testing
         }
     }
 
+    /// The agent hangs, and somebody waits for it: who configures does not, and the one who waits gets what was configured.
+    @Test func configuringDoesNotWaitForASilentAgent() async {
+        await #expect(processExitsWith: .success) {
+            let app = try AppAgent(runs: false)
+            setenv("CANDADO_HOME", app.home.directory.description, 1)
+            let (agent, other) = (try HangingAgent(for: app.home), try AppFixture(passcode: nil))
+            let asked = Atomic<Int>(0)
+            let hungUp = Atomic<Bool>(false)
+            WorkerThreads.run(2) { number in
+                do {
+                    if number > 0 {
+                        let shared = try FileProtection.shared
+                        let isOther = shared === other.protection && hungUp.load(ordering: .acquiring)
+                        asked.store(isOther ? 1 : 2, ordering: .releasing)
+                        return
+                    }
+                    // Connected to, and saying nothing.
+                    let caller = try agent.answer()
+                    try FileProtection.configure(.given(other.protection))
+                    let isThere = try FileProtection.shared === other.protection
+                    // The other one still holds its end: it has not given up.
+                    var end = pollfd(fd: caller, events: 0, revents: 0)
+                    let isFirst = poll(&end, 1, 0) == 0
+                    hungUp.store(true, ordering: .releasing)
+                    try LinuxSystemCalls.shared.close(caller)
+                    try agent.hangUp { asked.load(ordering: .acquiring) != 0 }
+                    if !isThere || !isFirst { asked.store(3, ordering: .releasing) }
+                } catch { asked.store(4, ordering: .releasing) }
+            }
+            #expect(asked.load(ordering: .acquiring) == 1)
+        }
+    }
+
     /// While one thread configures, others get the old one or the new one and never anything between.
     @Test func configuringWhileOthersUseItIsSafe() async {
         await #expect(processExitsWith: .success) {
@@ -217,7 +250,7 @@ import Testing
                         } else {
                             let shared = try FileProtection.shared
                             guard shared === first.protection || shared === second.protection else {
-                                throw AppAgent.Failure(description: "a stranger")
+                                throw AgentProgram.Failure(description: "a stranger")
                             }
                         }
                     } catch { failed.add(1, ordering: .relaxed) }
@@ -248,6 +281,14 @@ private final class HangingAgent: Sendable {
         let directory = try home.agentDirectory()
         try LinuxSystemCalls.shared.makeDirectory(directory, in: currentDirectory, permissions: 0o700)
         listener = try LinuxInterprocessCalls.shared.listen(at: directory.appending(AgentSocket.name), backlog: 64)
+    }
+
+    /// Takes a call, and keeps it.
+    func answer() throws -> Int32 {
+        while true {
+            if let caller = try LinuxInterprocessCalls.shared.accept(listener) { return caller }
+            sched_yield()
+        }
     }
 
     /// Hangs up on those who call until `isOver`.

@@ -1,5 +1,6 @@
 import FileProtection
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -117,8 +118,148 @@ import Testing
         #expect(try app.directory.names(in: "files") == ["plain", "source"])
     }
 
-    /// At every system call: an export that fails or is cancelled leaves no copy, and no part of one.
-    @Test func anExportThatFailsOrIsCancelledAnywhereLeavesNoCopy() async throws {
+    /// With a file system that has unnamed files, and with one that has none.
+    @Test(arguments: [true, false], [false, true])
+    func anExportInWhichAnyCallFailsLeavesNoPlaintextOrSaysWhereItLies(unnamed: Bool, afterwards: Bool) throws {
+        let app = try AppFixture()
+        try app.unlock()
+        try app.directory.makeDirectory("outside")
+        let (source, outside) = (app.path("source"), app.directory.appending("outside"))
+        let target = outside.appending("copy")
+        let content = pattern(270_000)
+        try app.protection.write(content, to: source, class: .complete)
+        let statement = try app.protection.exportStatement(of: source, to: target)
+        let keybag = try app.keybag
+        var counts = (exported: 0, empty: 0, told: 0)
+        // Those of the export, not those of looking at the home before.
+        let exports = Atomic<Bool>(false)
+        try failingEveryCall(
+            errorNumbers: [EIO], afterwards: afterwards, matching: { _ in exports.load(ordering: .relaxed) },
+            setUp: {
+                for name in try app.directory.names(in: "outside") {
+                    try LinuxSystemCalls.shared.unlink(outside.appending(FilePath(name) ?? "x"), in: currentDirectory)
+                }
+            },
+            { (_, system) in
+                let protection = try FileProtection.attach(
+                    keybag, system: unnamed ? system : withoutUnnamedFiles(system))
+                exports.store(true, ordering: .relaxed)
+                defer { exports.store(false, ordering: .relaxed) }
+                try protection.export(acknowledging: statement)
+            },
+            check: { (_, failure, thrown) in
+                let left = try app.directory.names(in: "outside").filter { name in
+                    try !app.directory.read(outside.appending(FilePath(name) ?? "x")).isEmpty
+                }
+                guard let thrown else {
+                    #expect(left == ["copy"], "\(failure)")
+                    #expect(try app.directory.read("outside/copy") == content, "\(failure)")
+                    counts.exported += 1
+                    return
+                }
+                if case .only = failure.plan {
+                    #expect(try app.directory.names(in: "outside").isEmpty, "\(failure): \(thrown)")
+                }
+                guard !left.isEmpty else { return counts.empty += 1 }
+                let error = try #require(thrown as? ProtectionError)
+                let told = try #require(error.cause as? PlainCopyLeft, "\(failure): \(error)")
+                #expect(error.message.contains(told.path.quoted))
+                if told.isDirectory {
+                    #expect(told.path == outside, "\(failure)")
+                } else {
+                    #expect(left.map { outside.appending(FilePath($0) ?? "x") } == [told.path], "\(failure)")
+                }
+                counts.told += 1
+            })
+        // What is done although it is reported as failed leaves nothing to tell of.
+        #expect(counts.empty > 10 && (counts.told > 0) == !afterwards)
+    }
+
+    /// The name could not be made durable, nor emptied: it is removed, or said.
+    @Test func aCopyThatCannotBeTakenBackIsNamed() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        try app.directory.makeDirectory("outside")
+        let (source, target) = (app.path("source"), app.directory.appending("outside/copy"))
+        try app.protection.write([1, 2, 3], to: source, class: .complete)
+        let statement = try app.protection.exportStatement(of: source, to: target)
+        for (refused, isThere, isNamed) in [
+            ([SystemOperation.truncate], false, false), ([.unlink], true, false), ([.truncate, .unlink], true, true),
+        ] {
+            let isNamedNow = Atomic<Bool>(false)
+            let system = InterceptedSystemCalls(LinuxSystemCalls.shared) { (call) throws(SystemError) in
+                if call.operation == .link { isNamedNow.store(true, ordering: .relaxed) }
+                guard isNamedNow.load(ordering: .relaxed) else { return .proceed }
+                if refused.contains(call.operation) || call.operation == .synchronize { throw call.failure(EIO) }
+                return .proceed
+            }
+            let protection = try FileProtection.attach(try app.keybag, system: system)
+            var caught: ProtectionError?
+            do throws(ProtectionError) { try protection.export(acknowledging: statement) } catch { caught = error }
+            let error = try #require(caught)
+            #expect(error.code == .system(EIO))
+            #expect(try app.directory.names(in: "outside") == (isThere ? ["copy"] : []), "\(refused)")
+            let left = error.cause as? PlainCopyLeft
+            #expect((left?.path == target && left?.isDirectory == false) == isNamed, "\(refused)")
+            #expect(error.message.contains(target.quoted) == isNamed, "\(refused)")
+            if isThere {
+                #expect(try app.directory.read("outside/copy") == (isNamed ? [1, 2, 3] : []))
+                try LinuxSystemCalls.shared.unlink(target, in: currentDirectory)
+            }
+        }
+    }
+
+    /// Somebody else's file of that name, made in the last moment, is not the copy.
+    @Test func whatOthersMadeMeanwhileIsNotTakenBack() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        try app.directory.makeDirectory("outside")
+        let (source, target) = (app.path("source"), app.directory.appending("outside/copy"))
+        try app.protection.write([1, 2, 3], to: source, class: .complete)
+        let statement = try app.protection.exportStatement(of: source, to: target)
+        let system = InterceptedSystemCalls(LinuxSystemCalls.shared) { (call) throws(SystemError) in
+            if call.operation == .link { try? app.directory.write([9], to: "outside/copy") }
+            return .proceed
+        }
+        let protection = try FileProtection.attach(try app.keybag, system: system)
+        #expect(code { try protection.export(acknowledging: statement) } == .alreadyExists)
+        #expect(try app.directory.read("outside/copy") == [9])
+    }
+
+    /// A copy in a class is protected whatever fails.
+    @Test func aFailedExportIntoAClassLeavesNothingPlain() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        try app.directory.makeDirectory("inside")
+        let (source, inside) = (app.path("source"), app.directory.appending("inside"))
+        try app.protection.setProtectionClass(.complete, of: inside)
+        let content = pattern(100_000)
+        try app.protection.write(content, to: source, class: .complete)
+        let statement = try app.protection.exportStatement(of: source, to: inside.appending("copy"))
+        let keybag = try app.keybag
+        try failingEveryCall(
+            errorNumbers: [EIO],
+            setUp: {
+                for name in try app.directory.names(in: "inside") {
+                    try LinuxSystemCalls.shared.unlink(inside.appending(FilePath(name) ?? "x"), in: currentDirectory)
+                }
+            },
+            { (_, system) in
+                try FileProtection.attach(keybag, system: system).export(acknowledging: statement)
+            },
+            check: { (_, failure, thrown) in
+                let names = try app.directory.names(in: "inside")
+                if thrown == nil { #expect(names == ["copy"], "\(failure)") }
+                for name in names {
+                    let path = inside.appending(FilePath(name) ?? "x")
+                    #expect(try app.protection.protectionClass(of: path) == .complete, "\(failure): \(name)")
+                    if name == "copy" { #expect(try app.protection.contents(of: path) == content, "\(failure)") }
+                }
+            })
+    }
+
+    /// At every system call: an export that is cancelled leaves no copy, and no part of one.
+    @Test func anExportThatIsCancelledAnywhereLeavesNoCopy() async throws {
         let app = try AppFixture()
         try app.unlock()
         try app.directory.makeDirectory("outside")
@@ -148,5 +289,13 @@ import Testing
             moment += 1
         }
         #expect(outcomes.contains(.cancelled) && outcomes.contains(nil))
+    }
+}
+
+/// As a file system is that has no files without a name.
+private func withoutUnnamedFiles(_ system: any SystemCalls) -> any SystemCalls {
+    InterceptedSystemCalls(system) { (call) throws(SystemError) in
+        if call.operation == .open, call.options?.contains(.unnamed) == true { throw call.failure(EOPNOTSUPP) }
+        return .proceed
     }
 }

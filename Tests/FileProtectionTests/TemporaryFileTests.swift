@@ -109,6 +109,103 @@ import Testing
         #expect(try app.directory.names(in: "files") == ["plain"])
     }
 
+    /// A name that the caller has never seen would tell him nothing.
+    @Test func whatIsLockedIsNamedByItsSource() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        let source = app.path("source")
+        try app.protection.write([1], to: source, class: .complete)
+        try app.protection.lock()
+        var paths: [FilePath?] = []
+        do throws(ProtectionError) { _ = try app.protection.temporaryFile(like: source) } catch {
+            #expect(error.code == .locked(.complete))
+            paths.append(error.path)
+        }
+        do throws(ProtectionError) { _ = try app.protection.writePreview([1], kind: "t", of: source) } catch {
+            #expect(error.code == .locked(.complete))
+            paths.append(error.path)
+        }
+        #expect(paths == [source, source])
+    }
+
+    private static let mark: Int64 = 1 << 61
+
+    /// The mark is held until the name is gone, so that whoever comes to set it meanwhile sees what happened.
+    @Test func oneThatIsRemovedIsMarkedUntilItsNameIsGone() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        let left = app.path(".candado-temporary-0123456789abcdef")
+        try app.protection.write([1], to: left, class: .complete)
+        let seen = Collected<Bool>()
+        let system = InterceptedSystemCalls(LinuxSystemCalls.shared) { (call) throws(SystemError) in
+            guard call.operation == .unlink else { return .proceed }
+            let file = try LinuxSystemCalls.shared.openFile(left, [.read, .write])
+            seen.add(try LinuxSystemCalls.shared.isLocked(file.number, start: Self.mark, count: 1))
+            return .proceed
+        }
+        let sweeper = try FileProtection.attach(try app.keybag, system: system)
+        #expect(try sweeper.removeAbandonedTemporaryFiles(in: app.path(".")).count == 1)
+        #expect(seen.all == [true])
+        #expect(try app.directory.names(in: "files").isEmpty)
+    }
+
+    /// One that is in use took the name of the abandoned one while that was looked at.
+    @Test func oneThatTookTheNameMeanwhileIsNotRemoved() throws {
+        let app = try AppFixture()
+        try app.unlock()
+        let source = app.path("source")
+        try app.protection.write([1], to: source, class: .complete)
+        let left = app.path(".candado-temporary-0123456789abcdef")
+        try app.protection.write([1], to: left, class: .complete)
+        let moved = Collected<Void>()
+        // Its own name is hidden from the sweep by one that no temporary file has.
+        let used = try app.protection.temporaryFile(like: source)
+        let real = LinuxSystemCalls.shared
+        let hidden = app.path("in-use")
+        try real.rename(used.path, in: currentDirectory, to: hidden, in: currentDirectory, replacing: .forbidden)
+        let system = InterceptedSystemCalls(real) { (call) throws(SystemError) in
+            if call.operation == .lock, call.offset == Self.mark, moved.all.isEmpty {
+                moved.add(())
+                try real.rename(hidden, in: currentDirectory, to: left, in: currentDirectory, replacing: .allowed)
+            }
+            return .proceed
+        }
+        let sweeper = try FileProtection.attach(try app.keybag, system: system)
+        #expect(try sweeper.removeAbandonedTemporaryFiles(in: app.path(".")).isEmpty)
+        #expect(moved.all.count == 1)
+        #expect(try app.directory.names(in: "files") == [".candado-temporary-0123456789abcdef", "source"])
+    }
+
+    /// Whoever sweeps while one is being made takes it away before it is marked: then it is made once more.
+    @Test(arguments: [SystemOperation.open, .lock])
+    func oneThatIsTakenAwayWhileItIsMadeIsMadeOnceMore(moment: SystemOperation) throws {
+        let app = try AppFixture()
+        try app.unlock()
+        let source = app.path("source")
+        try app.protection.write([1], to: source, class: .complete)
+        let swept = Collected<Int>()
+        let system = InterceptedSystemCalls(LinuxSystemCalls.shared) { (call) throws(SystemError) in
+            let isToMark =
+                switch moment {
+                case .open:
+                    call.operation == .open && call.options?.contains(.create) == false
+                        && call.path.map { TemporaryFile.isTemporaryName($0) } == true
+                default: call.operation == .lock && call.offset == Self.mark
+                }
+            if isToMark, swept.all.isEmpty {
+                swept.add((try? app.protection.removeAbandonedTemporaryFiles(in: app.path(".")))?.count ?? -1)
+            }
+            return .proceed
+        }
+        let maker = try FileProtection.attach(try app.keybag, system: system)
+        let made = try maker.temporaryFile(like: source)
+        #expect(swept.all == [1])
+        #expect(
+            try app.directory.names(in: "files") == [made.path.lastComponent.description, "source"])
+        #expect(try app.protection.removeAbandonedTemporaryFiles(in: app.path(".")).isEmpty)
+        #expect(try made.file.length == 0)
+    }
+
     /// What a killed process left is told from what is in use.
     @Test func abandonedOnesAreRemovedAndNoOthers() throws {
         let app = try AppFixture()

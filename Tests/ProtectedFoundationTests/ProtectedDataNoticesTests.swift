@@ -133,15 +133,15 @@ import Testing
         var received = Received(center).names.makeAsyncIterator()
         // Before there is any.
         notices.begin()
-        let agent = try AgentProcess(home, log: fixture.directory.appending("log"))
+        let agent = try AgentProgram(home: home.directory, log: fixture.directory.appending("log"))
         try Self.unlock(home)
         #expect(await received.next() == Self.did)
-        agent.end()
+        agent.kill()
         #expect(await received.next() == Self.will)
-        let next = try AgentProcess(home, log: fixture.directory.appending("log"))
+        let next = try AgentProgram(home: home.directory, log: fixture.directory.appending("log"))
         try Self.unlock(home)
         #expect(await received.next() == Self.did)
-        next.end()
+        next.kill()
         #expect(await received.next() == Self.will)
     }
 

@@ -124,4 +124,19 @@ func secret(_ bytes: [UInt8]) throws -> SecretBytes {
             for other in ranges[(index + 1)...] { #expect(!range.overlaps(other)) }
         }
     }
+
+    /// Of a text, of a part of it, and of an array: whether or not their bytes lie in a row.
+    @Test func aCollectionIsCopied() throws {
+        let text = "correct horse ü"
+        let whole = try SecretBytes(copying: text.utf8)
+        let part = try SecretBytes(copying: text.utf8.dropFirst(8))
+        let reversed = try SecretBytes(copying: text.utf8.reversed())
+        whole.withUnsafeBytes { #expect(Array($0) == Array(text.utf8)) }
+        part.withUnsafeBytes { #expect(Array($0) == Array("horse ü".utf8)) }
+        reversed.withUnsafeBytes { #expect(Array($0) == text.utf8.reversed()) }
+        do {
+            _ = try SecretBytes(copying: "".utf8)
+            Issue.record("nothing is no secret")
+        } catch { #expect(error == .empty) }
+    }
 }

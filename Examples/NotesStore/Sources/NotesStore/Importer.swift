@@ -14,12 +14,7 @@ public struct Importer: Sendable {
     public init(_ directory: FilePath, _ protection: FileProtection? = nil) throws {
         self.directory = directory
         self.protection = try protection ?? FileProtection.shared
-        do throws(SystemError) {
-            try self.protection.files.system.makeDirectory(directory, in: currentDirectory, permissions: 0o700)
-        } catch {
-            guard error.errorNumber == ErrorNumber.exists else { throw error }
-        }
-        try self.protection.setProtectionClass(.completeUnlessOpen, of: directory)
+        try self.protection.makeDirectory(directory, class: .completeUnlessOpen)
     }
 
     /// Imports a note from a sequence of pieces of its text, in every lock state after the first unlock. When the sequence

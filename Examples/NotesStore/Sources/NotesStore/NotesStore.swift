@@ -17,21 +17,15 @@ public actor NotesStore {
     public nonisolated let directory: FilePath
     private nonisolated let protection: FileProtection
     /// Notes that were read or written since the last unlock.
-    private var cache: [String: String] = [:]
+    private var held = HeldNotes()
 
     /// Makes the directory when it is not there. `protection` is where keys come from: the user's agent, if nothing is
     /// configured.
     public init(_ directory: FilePath, _ protection: FileProtection? = nil) throws {
         self.directory = directory
         self.protection = try protection ?? FileProtection.shared
-        let system = self.protection.files.system
-        do throws(SystemError) {
-            try system.makeDirectory(directory, in: currentDirectory, permissions: 0o700)
-        } catch {
-            guard error.errorNumber == ErrorNumber.exists else { throw error }
-        }
         // Works in every lock state: a directory has a class but no key.
-        try self.protection.setProtectionClass(.complete, of: directory)
+        try self.protection.makeDirectory(directory, class: .complete)
     }
 
     // MARK: - Notes
@@ -47,22 +41,38 @@ public actor NotesStore {
     ///
     /// Throws `locked` while the user is away: what is there stays as it is.
     public func save(_ text: String, as title: String) async throws {
-        let path = try path(of: title)
-        try await protection.write(Array(text.utf8), to: path, class: .complete)
+        try await write(text, as: try Title(title), replacing: true)
+    }
+
+    private func write(_ text: String, as title: Title, replacing: Bool) async throws(ProtectionError) {
+        let period = held.period
+        let path = directory.appending(title.file)
+        try await protection.write(Array(text.utf8), to: path, class: .complete, replacing: replacing)
+        try writeFirstLine(of: text, as: title)
+        hold(text, as: title.text, from: period)
+    }
+
+    private func writeFirstLine(of text: String, as title: Title) throws(ProtectionError) {
         let firstLine = text.prefix { !$0.isNewline }.prefix(80)
-        try protection.writePreview(Array(firstLine.utf8), kind: "first-line", of: path)
-        cache[title] = text
+        try protection.writePreview(Array(firstLine.utf8), kind: "first-line", of: directory.appending(title.file))
+    }
+
+    /// Holds what was read or written, unless the user locked meanwhile: what came too late to be dropped is not held.
+    private func hold(_ text: String, as title: String, from period: Int) {
+        guard protection.canRead(.complete) else { return }
+        held.hold(text, as: title, from: period)
     }
 
     /// The text of a note; nil when there is none.
     ///
     /// Throws `locked` while the user is away, which is something else than nil.
     public func note(_ title: String) async throws -> String? {
-        // The cache is only good while the class is: an event may be on its way.
-        if protection.canRead(.complete), let known = cache[title] { return known }
+        // What is held is only good while the class is: an event may be on its way.
+        if protection.canRead(.complete), let known = held[title] { return known }
+        let period = held.period
         do throws(ProtectionError) {
             let text = String(decoding: try await protection.contents(of: try path(of: title)), as: UTF8.self)
-            cache[title] = text
+            hold(text, as: title, from: period)
             return text
         } catch {
             guard error.code == .system(ErrorNumber.noEntry) else { throw error }
@@ -79,7 +89,7 @@ public actor NotesStore {
     /// Removes a note and its preview, in every lock state.
     public func remove(_ title: String) throws {
         try protection.removeWithPreviews(try path(of: title))
-        cache[title] = nil
+        held.drop(title)
     }
 
     private nonisolated func path(of title: String) throws(ProtectionError) -> FilePath {
@@ -89,7 +99,7 @@ public actor NotesStore {
     // MARK: - The lock
 
     /// Notes that are held in memory now.
-    public var heldNotes: Int { cache.count }
+    public var heldNotes: Int { held.count }
 
     /// Follows the lock: drops what is held when it comes, and says so. Runs until its task is cancelled.
     ///
@@ -108,15 +118,13 @@ public actor NotesStore {
         }
     }
 
-    private func close() -> Int {
-        defer { cache = [:] }
-        return cache.count
-    }
+    private func close() -> Int { held.close() }
 
     // MARK: - What was imported
 
     /// Turns finished imports into notes, which needs the user: what came in while they were away is of class
-    /// complete-unless-open until then. Returns the titles.
+    /// complete-unless-open until then. A note that is there already is never written over: an import of the same title gets
+    /// a number behind it. Returns the titles of the notes.
     ///
     /// Throws `locked`; the imports stay where they are.
     @discardableResult
@@ -125,11 +133,30 @@ public actor NotesStore {
         for title in try importer.finished() {
             let path = try importer.path(of: title)
             let text = String(decoding: try await protection.contents(of: path), as: UTF8.self)
-            // The note first: killed in between, the import is taken in once more, and nothing is lost.
-            try await save(text, as: title)
+            // The note first: killed in between, the import is found once more, with the note that it became.
+            taken.append(try await add(text, as: try Title(title)))
             try protection.removeWithPreviews(path)
-            taken.append(title)
         }
         return taken
+    }
+
+    /// Makes a new note under the first title that is free. Returns the title.
+    private func add(_ text: String, as title: Title) async throws -> String {
+        var free = title
+        var number = 1
+        while true {
+            do throws(ProtectionError) {
+                try await write(text, as: free, replacing: false)
+                return free.text
+            } catch {
+                guard error.code == .alreadyExists else { throw error }
+            }
+            if try await note(free.text) == text {
+                try writeFirstLine(of: text, as: free)
+                return free.text
+            }
+            number += 1
+            free = title.numbered(number)
+        }
     }
 }

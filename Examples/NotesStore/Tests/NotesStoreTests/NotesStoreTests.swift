@@ -1,6 +1,7 @@
 import FileProtection
-import NotesStore
 import Testing
+
+@testable import NotesStore
 
 /// The app through lock and unlock, with a real agent.
 @Suite struct NotesStoreTests {
@@ -110,6 +111,70 @@ import Testing
             let path = store.directory.appending(FilePath(title + ".note") ?? "x")
             #expect(try agent.protection.protectionClass(of: path) == .complete)
         }
+    }
+
+    private func importNote(_ title: String, _ text: String) async throws {
+        let (pieces, sender) = AsyncStream.makeStream(of: [UInt8].self)
+        sender.yield(Array(text.utf8))
+        sender.finish()
+        try await importer.importNote(title, from: pieces)
+    }
+
+    @Test func anImportNeverReplacesANoteOfItsTitle() async throws {
+        let long = String(repeating: "a", count: 200)
+        for title in ["letter", long] {
+            let second = String(title.prefix(198)) + " 2"
+            let third = String(title.prefix(198)) + " 3"
+            try await store.save("written by the user", as: title)
+            try await importNote(title, "imported")
+            #expect(try await store.takeIn(importer) == [second])
+            try await importNote(title, "another")
+            #expect(try await store.takeIn(importer) == [third])
+            #expect(try await store.note(title) == "written by the user")
+            #expect(try await store.note(second) == "imported")
+            #expect(try await store.note(third) == "another")
+            #expect(try importer.finished().isEmpty)
+            // As after a kill between the note and the end of the import: it is not taken in twice.
+            try await importNote(title, "another")
+            #expect(try await store.takeIn(importer) == [third])
+            #expect(try store.titles().filter { $0.hasPrefix(title.prefix(198)) }.count == 3)
+        }
+    }
+
+    /// Reads that the lock overtakes: what they bring is not held after the store has closed.
+    @Test func whatARowOfReadsBringsIsNotHeldAfterTheLock() async throws {
+        let titles = (0..<8).map { "note \($0)" }
+        for title in titles { try await store.save(title, as: title) }
+        let (told, teller) = AsyncStream.makeStream(of: NotesStore.Event.self)
+        let following = store.followLock { teller.yield($0) }
+        var events = told.makeAsyncIterator()
+        for round in 1...20 {
+            let reading = titles.map { title in Task { [store] in try? await store.note(title) } }
+            try agent.protection.lock()
+            guard case .closed = await events.next() else {
+                Issue.record("round \(round): not closed")
+                break
+            }
+            for task in reading { _ = await task.value }
+            #expect(await store.heldNotes == 0, "round \(round)")
+            try await agent.unlock()
+            #expect(await events.next() == .opened)
+        }
+        following.cancel()
+        await following.value
+    }
+
+    @Test func whatWasReadInAPeriodThatIsOverIsNotHeld() {
+        var held = HeldNotes()
+        let before = held.period
+        held.hold("text", as: "a", from: before)
+        #expect(held["a"] == "text")
+        #expect(held.close() == 1)
+        held.hold("text", as: "a", from: before)
+        held.hold("other", as: "b", from: before)
+        #expect(held["a"] == nil && held.count == 0)
+        held.hold("text", as: "a", from: held.period)
+        #expect(held.count == 1)
     }
 
     @Test func anImportThatFailsLeavesNothing() async throws {

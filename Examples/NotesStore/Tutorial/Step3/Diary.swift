@@ -16,8 +16,8 @@ struct Diary {
     init(in directory: FilePath) throws {
         protection = try FileProtection.shared
         self.directory = directory
-        // New files in it are of class A, whoever makes them.
-        try protection.setProtectionClass(.complete, of: directory)
+        // Made when it is not there. New files in it are of class A, whoever makes them.
+        try protection.makeDirectory(directory, class: .complete)
     }
 
     func write(_ text: String, for day: String) async throws {

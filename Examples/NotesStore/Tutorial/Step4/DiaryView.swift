@@ -28,5 +28,10 @@ final class DiaryView {
         }
     }
 
-    func show(_ text: String) { self.text = text }
+    /// Shows what was read, unless the user locked while it was: then `followLock` has let go of everything already, or is
+    /// about to, and nothing may come after it.
+    func show(_ text: String) {
+        guard protection.canRead(.complete) else { return }
+        self.text = text
+    }
 }

@@ -1,6 +1,7 @@
 import FileProtection
 
 /// Nothing leaves the diary unless somebody was told what leaves.
+@MainActor
 struct DiaryExport {
     let protection: FileProtection
 
@@ -11,7 +12,8 @@ struct DiaryExport {
         try await protection.export(acknowledging: statement)
     }
 
-    /// An editor wants a file of its own: one in the class of the page, gone afterwards.
+    /// An editor wants a file of its own: one in the class of the page, gone afterwards. It is one of this program, which
+    /// opens the file through this library: another program would see encrypted bytes, and spoil them.
     func edit(_ page: FilePath, with editor: (FilePath) async throws -> Void) async throws {
         try await protection.withTemporaryFile(like: page) { temporary in
             let text = try await protection.contents(of: page)
