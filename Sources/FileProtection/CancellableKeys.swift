@@ -2,22 +2,14 @@ import ProtectionModel
 
 /// Class keys that are had no more once a task is cancelled, so that work which asks for a key again and again ends in
 /// the middle of a file, as it would at a lock. Thread-safe.
-final class CancellableKeys: ClassKeyService {
-    private let base: any ClassKeyService
+final class CancellableKeys: ForwardingClassKeys {
+    let base: any ClassKeyService
     private let cancellation: Cancellation
 
     init(_ base: any ClassKeyService, _ cancellation: Cancellation) {
         self.base = base
         self.cancellation = cancellation
     }
-
-    var keybagIdentifier: KeybagIdentifier { base.keybagIdentifier }
-    var defaultClass: ProtectionClass { base.defaultClass }
-    var lockState: LockState { base.lockState }
-    var prefersBatches: Bool { base.prefersBatches }
-    func canUnwrap(_ protectionClass: ProtectionClass) -> Bool { base.canUnwrap(protectionClass) }
-    func canWrap(_ protectionClass: ProtectionClass) -> Bool { base.canWrap(protectionClass) }
-    func lockEvents() -> AsyncStream<LockEvent> { base.lockEvents() }
 
     func makeFileKey(
         for protectionClass: ProtectionClass, flags: KeyRecord.Flags
@@ -40,6 +32,13 @@ final class CancellableKeys: ClassKeyService {
 
     func unwrap(_ records: [KeyRecord]) -> [Result<any FileKeyLease, ProtectionError>] {
         base.unwrap(records).map { $0.map { Lease($0, cancellation) } }
+    }
+
+    func unwrap(
+        _ record: KeyRecord, makingFileKeyFor protectionClass: ProtectionClass
+    ) -> (old: Result<any FileKeyLease, ProtectionError>, new: Result<NewFileKey, ProtectionError>) {
+        let (old, new) = base.unwrap(record, makingFileKeyFor: protectionClass)
+        return (old.map { Lease($0, cancellation) }, new.map(lent))
     }
 
     func rewrap(

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Class keys for a batch of files that are converted together: fetches many file keys in one call where the service is far
 /// away, and hands them out one by one. Everything else goes through. Thread-safe.
-final class BatchedKeys: ClassKeyService {
+final class BatchedKeys: ForwardingClassKeys {
     /// Keys in one call at most.
     static let batchSize = 64
 
@@ -17,24 +17,10 @@ final class BatchedKeys: ClassKeyService {
         var opened: [KeyRecord: any FileKeyLease] = [:]
     }
 
-    private let service: any ClassKeyService
+    let base: any ClassKeyService
     private let state = Mutex(State())
 
-    init(_ service: any ClassKeyService) { self.service = service }
-
-    var keybagIdentifier: KeybagIdentifier { service.keybagIdentifier }
-    var defaultClass: ProtectionClass { service.defaultClass }
-    var lockState: LockState { service.lockState }
-    var prefersBatches: Bool { service.prefersBatches }
-    func canUnwrap(_ protectionClass: ProtectionClass) -> Bool { service.canUnwrap(protectionClass) }
-    func canWrap(_ protectionClass: ProtectionClass) -> Bool { service.canWrap(protectionClass) }
-    func lockEvents() -> AsyncStream<LockEvent> { service.lockEvents() }
-
-    func rewrap(
-        _ record: KeyRecord, to protectionClass: ProtectionClass, flags: KeyRecord.Flags
-    ) throws(ProtectionError) -> KeyRecord {
-        try service.rewrap(record, to: protectionClass, flags: flags)
-    }
+    init(_ base: any ClassKeyService) { self.base = base }
 
     /// Gets ready for a batch: new keys are fetched when the first is needed, records are opened now.
     func prepare(_ conversion: Conversion, _ files: [ConversionBatch.File], _ system: any SystemCalls) {
@@ -52,7 +38,7 @@ final class BatchedKeys: ClassKeyService {
         for protectionClass: ProtectionClass, flags: KeyRecord.Flags
     ) throws(ProtectionError) -> NewFileKey {
         guard prefersBatches, flags.isEmpty else {
-            return try service.makeFileKey(for: protectionClass, flags: flags)
+            return try base.makeFileKey(for: protectionClass, flags: flags)
         }
         return try state.withLock { (state) throws(ProtectionError) -> NewFileKey in
             let expected = state.expected
@@ -62,7 +48,7 @@ final class BatchedKeys: ClassKeyService {
                 // A lock came since they were fetched, and took all of them.
                 state.new[protectionClass] = []
             }
-            var keys = try service.makeFileKeys(
+            var keys = try base.makeFileKeys(
                 for: protectionClass, flags: [], count: min(Self.batchSize, expected))
             guard let key = keys.popLast() else {
                 throw ProtectionError(.agentNotReachable, "no file key came")
@@ -74,7 +60,7 @@ final class BatchedKeys: ClassKeyService {
 
     func unwrap(_ record: KeyRecord) throws(ProtectionError) -> any FileKeyLease {
         if let lease = state.withLock({ $0.opened.removeValue(forKey: record) }), Self.isGood(lease) { return lease }
-        return try service.unwrap(record)
+        return try base.unwrap(record)
     }
 
     private static func isGood(_ lease: any FileKeyLease) -> Bool { (try? lease.check()) != nil }
@@ -91,7 +77,7 @@ final class BatchedKeys: ClassKeyService {
             records.append(record)
         }
         guard !records.isEmpty else { return }
-        let results = service.unwrap(records)
+        let results = base.unwrap(records)
         state.withLock { state in
             for (record, result) in zip(records, results) {
                 if case .success(let lease) = result { state.opened[record] = lease }
