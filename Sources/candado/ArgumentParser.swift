@@ -183,7 +183,7 @@ struct ArgumentParser: Sendable {
         let following: Argument?
         if let attached { following = attached } else { following = state.next(of: arguments) }
         guard let value = following, !value.bytes.isEmpty else {
-            throw UsageError("'\(name)' needs a value", hint: "write '\(name) \(definition.placeholder)'")
+            throw UsageError("'\(name)' needs a value", hint: "write '\(name) \(definition.valueName)'")
         }
         guard state.options[definition.name] == nil else { throw UsageError("'\(name)' is given twice") }
         try Self.check(value, kind, of: "'\(name)'")
@@ -221,7 +221,7 @@ struct ArgumentParser: Sendable {
         }
         let required = command.operands.filter(\.isRequired)
         guard operands.count >= required.count else {
-            throw UsageError("'\(command.name.rawValue)' needs \(required[operands.count].placeholder)", hint: usage)
+            throw UsageError("'\(command.name.rawValue)' needs \(required[operands.count].valueName)", hint: usage)
         }
         let repeats = command.operands.last?.repeats ?? false
         guard repeats || operands.count <= command.operands.count else {
@@ -230,9 +230,9 @@ struct ArgumentParser: Sendable {
         for (index, operand) in operands.enumerated() {
             let definition = command.operands[min(index, command.operands.count - 1)]
             guard !operand.bytes.isEmpty else {
-                throw UsageError("an operand is empty where \(definition.placeholder) should be", hint: usage)
+                throw UsageError("an operand is empty where \(definition.valueName) should be", hint: usage)
             }
-            try Self.check(operand, definition.kind, of: definition.placeholder)
+            try Self.check(operand, definition.kind, of: definition.valueName)
         }
     }
 

@@ -81,7 +81,7 @@ struct OptionDefinition: Sendable {
     /// What its value may be, or nil for a flag.
     let value: ValueKind?
     /// The value's name in help.
-    let placeholder: String
+    let valueName: String
     /// One sentence for help, lower case, no full stop.
     let help: String
     /// Options that cannot be given beside it.
@@ -97,17 +97,17 @@ struct OptionDefinition: Sendable {
         isInThisBuild: Bool = true, replacesOperands: Bool = false
     ) -> OptionDefinition {
         OptionDefinition(
-            name: name, short: short, value: nil, placeholder: "", help: help, conflicts: conflicts,
+            name: name, short: short, value: nil, valueName: "", help: help, conflicts: conflicts,
             isInThisBuild: isInThisBuild, replacesOperands: replacesOperands)
     }
 
     /// An option with a value.
     static func value(
-        _ name: OptionName, _ placeholder: String, _ kind: ValueKind, _ help: String, conflicts: [OptionName] = [],
+        _ name: OptionName, _ valueName: String, _ kind: ValueKind, _ help: String, conflicts: [OptionName] = [],
         isInThisBuild: Bool = true
     ) -> OptionDefinition {
         OptionDefinition(
-            name: name, short: nil, value: kind, placeholder: placeholder, help: help, conflicts: conflicts,
+            name: name, short: nil, value: kind, valueName: valueName, help: help, conflicts: conflicts,
             isInThisBuild: isInThisBuild, replacesOperands: false)
     }
 
@@ -115,21 +115,21 @@ struct OptionDefinition: Sendable {
     var usage: String {
         var text = short.map { "-\($0), " } ?? ""
         text += "--" + name.rawValue
-        if value != nil { text += " " + placeholder }
+        if value != nil { text += " " + valueName }
         return text
     }
 
     /// How it is written in a synopsis: the short form when there is one.
     var synopsis: String {
         if let short { return "-\(short)" }
-        return value == nil ? "--" + name.rawValue : "--\(name.rawValue) \(placeholder)"
+        return value == nil ? "--" + name.rawValue : "--\(name.rawValue) \(valueName)"
     }
 }
 
 /// One operand of the table. Only the last may repeat.
 struct OperandDefinition: Sendable {
     /// Its name in help.
-    let placeholder: String
+    let valueName: String
     /// What it may be.
     let kind: ValueKind
     /// False when it may be left out.
@@ -138,8 +138,8 @@ struct OperandDefinition: Sendable {
     let repeats: Bool
 
     /// Joins the four.
-    init(_ placeholder: String, _ kind: ValueKind = .file, isRequired: Bool = true, repeats: Bool = false) {
-        self.placeholder = placeholder
+    init(_ valueName: String, _ kind: ValueKind = .file, isRequired: Bool = true, repeats: Bool = false) {
+        self.valueName = valueName
         self.kind = kind
         self.isRequired = isRequired
         self.repeats = repeats
@@ -147,7 +147,7 @@ struct OperandDefinition: Sendable {
 
     /// How it is written in a synopsis.
     var synopsis: String {
-        let text = repeats ? placeholder + "..." : placeholder
+        let text = repeats ? valueName + "..." : valueName
         return isRequired ? text : "[\(text)]"
     }
 }

@@ -141,7 +141,7 @@ enum Completions {
                 "    \(quote(command.name.rawValue))) shift \(skipped) words; (( CURRENT -= \(skipped) )); _arguments $globals"
             text += command.shownOptions.map { " " + zshOption($0) }.joined()
             for operand in command.operands {
-                text += " " + quote("\(operand.repeats ? "*" : ""):\(operand.placeholder):\(zshAction(operand.kind))")
+                text += " " + quote("\(operand.repeats ? "*" : ""):\(operand.valueName):\(zshAction(operand.kind))")
             }
             text += " ;;\n"
         }
@@ -150,7 +150,7 @@ enum Completions {
 
     private static func zshOption(_ option: OptionDefinition) -> String {
         let help = option.help.replacing("[", with: "\\[").replacing("]", with: "\\]").replacing(":", with: "\\:")
-        let tail = option.value.map { ":\(option.placeholder):\(zshAction($0))" } ?? ""
+        let tail = option.value.map { ":\(option.valueName):\(zshAction($0))" } ?? ""
         let long = quote("--\(option.name.rawValue)\(option.value == nil ? "" : "=")[\(help)]\(tail)")
         return option.short.map { quote("-\($0)[\(help)]") + " " + long } ?? long
     }
