@@ -9,6 +9,8 @@ let package = Package(
         .executable(name: "candado-agent", targets: ["candado-agent"]),
         .library(name: "FileProtection", targets: ["FileProtection"]),
         .library(name: "ProtectedFoundation", targets: ["ProtectedFoundation"]),
+        .library(name: "Keychain", targets: ["Keychain"]),
+        .library(name: "Security", targets: ["Security"]),
         // scripts/install names it libcandado.so.
         .library(name: "CandadoC", type: .dynamic, targets: ["CandadoC"]),
     ],
@@ -16,6 +18,7 @@ let package = Package(
         // Floor 0: system libraries and the C shims that macros and variadic functions force.
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CLinux"),
         // The C library's header, which is the contract; its functions are CandadoC's.
         .target(name: "CCandado"),
@@ -25,17 +28,30 @@ let package = Package(
         // Floor 2
         .target(name: "ProtectionModel", dependencies: ["SecretMemory", "LinuxSystem"]),
         .target(name: "Cryptography", dependencies: ["COpenSSL", "SecretMemory", "ProtectionModel"]),
+        .target(name: "KeychainModel", dependencies: ["SecretMemory", "LinuxSystem", "ProtectionModel"]),
         // Floor 3
-        .target(name: "Keybag", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(
+            name: "Keybag",
+            dependencies: ["Cryptography", "KeychainModel", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         .target(
             name: "ProtectedFiles", dependencies: ["Cryptography", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
-        // Floor 4
-        .target(name: "AgentProtocol", dependencies: ["ProtectionModel", "LinuxSystem", "SecretMemory"]),
         .target(
-            name: "AgentClient", dependencies: ["AgentProtocol", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+            name: "KeychainStore",
+            dependencies: [
+                "CSQLite", "Cryptography", "KeychainModel", "ProtectionModel", "LinuxSystem", "SecretMemory",
+            ]),
+        // Floor 4
+        .target(
+            name: "AgentProtocol", dependencies: ["KeychainModel", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
+        .target(
+            name: "AgentClient",
+            dependencies: ["AgentProtocol", "KeychainModel", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         .target(
             name: "AgentServer",
-            dependencies: ["AgentProtocol", "Keybag", "ProtectionModel", "LinuxSystem", "SecretMemory", "CSystemd"]),
+            dependencies: [
+                "AgentProtocol", "Cryptography", "Keybag", "KeychainModel", "KeychainStore", "ProtectionModel",
+                "LinuxSystem", "SecretMemory", "CSystemd",
+            ]),
         // Floor 5
         .target(
             name: "FileProtection",
@@ -48,8 +64,18 @@ let package = Package(
         .target(name: "ProtectedFoundation", dependencies: ["FileProtection", "PlainFoundation"]),
         .target(name: "CandadoC", dependencies: ["CCandado", "FileProtection"]),
         .target(name: "ProtectionAudit", dependencies: ["ProtectedFiles", "ProtectionModel", "LinuxSystem"]),
+        .target(
+            name: "Keychain",
+            dependencies: [
+                "AgentClient", "FileProtection", "Keybag", "KeychainModel", "KeychainStore", "ProtectionModel",
+                "LinuxSystem", "SecretMemory",
+            ]),
+        .target(
+            name: "Security",
+            dependencies: ["Keychain", "KeychainModel", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         // Floor 6
-        .executableTarget(name: "candado", dependencies: ["FileProtection", "ProtectionAudit"]),
+        .executableTarget(
+            name: "candado", dependencies: ["FileProtection", "Keychain", "KeychainModel", "ProtectionAudit"]),
         .executableTarget(
             name: "candado-agent",
             dependencies: ["AgentServer", "Keybag", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
@@ -77,6 +103,14 @@ let package = Package(
         .testTarget(
             name: "ProtectedFilesTests",
             dependencies: ["ProtectedFiles", "Keybag", "TestSupport", "candado-test-worker"]),
+        .testTarget(name: "KeychainModelTests", dependencies: ["KeychainModel", "TestSupport"]),
+        .testTarget(name: "KeychainStoreTests", dependencies: ["KeychainStore", "Keybag", "TestSupport"]),
+        .testTarget(
+            name: "KeychainTests",
+            dependencies: ["Keychain", "KeychainStore", "FileProtection", "TestSupport", "candado-agent"]),
+        .testTarget(
+            name: "SecurityTests",
+            dependencies: ["Security", "Keychain", "KeychainStore", "TestSupport", "candado-agent"]),
         .testTarget(name: "AgentProtocolTests", dependencies: ["AgentProtocol", "TestSupport"]),
         .testTarget(
             name: "AgentServerTests",

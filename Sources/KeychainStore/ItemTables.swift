@@ -1,0 +1,36 @@
+import KeychainModel
+
+/// Where rows lie: SQLite, or memory. Thread-safe.
+package protocol ItemTables: AnyObject, Sendable {
+    /// Runs `body` on one state of the tables, whatever others write meanwhile.
+    func read<R>(_ body: (any ItemTableReader) throws(KeychainError) -> R) throws(KeychainError) -> R
+
+    /// Runs `body` alone. What it wrote is there for good when this returns, and not at all when this throws.
+    func write<R>(_ body: (any ItemTableWriter) throws(KeychainError) -> R) throws(KeychainError) -> R
+}
+
+package protocol ItemTableReader {
+    /// Rows in the order of their numbers, until `each` returns false. `each` may write to the same tables.
+    func rows(
+        _ filter: RowFilter, each: (ItemRow) throws(KeychainError) -> Bool
+    ) throws(KeychainError)
+
+    /// How many rows there are.
+    func count(_ filter: RowFilter) throws(KeychainError) -> Int
+}
+
+package protocol ItemTableWriter: ItemTableReader {
+    /// Stores a new row and gives it a number. Throws `duplicateItem` when its primary key is taken.
+    func insert(_ row: ItemRow) throws(KeychainError) -> Int64
+
+    /// Replaces the row of the same number. Throws `duplicateItem` when its primary key is another row's.
+    func replace(_ row: ItemRow) throws(KeychainError)
+
+    func remove(_ row: ItemRow) throws(KeychainError)
+
+    /// Takes a row that cannot be opened out of the tables, and keeps it where nobody looks for items.
+    func setAside(_ row: ItemRow) throws(KeychainError)
+
+    /// Removes for good what was set aside of an access group. Returns how many.
+    func removeSetAside(accessGroup: String) throws(KeychainError) -> Int
+}
