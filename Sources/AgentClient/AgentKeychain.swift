@@ -40,6 +40,7 @@ public final class AgentKeychain: KeychainService {
     /// memory (`SecretMemory.hardenProcess()`) calls this before it does so, since nobody could tell its executable later.
     public func connect() throws(KeychainError) { pool.put(try taken()) }
 
+    @discardableResult
     public func perform(
         _ request: KeychainRequest, each: (ItemResult) throws(KeychainError) -> Void
     ) throws(KeychainError) -> KeychainAnswer {

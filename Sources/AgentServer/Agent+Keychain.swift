@@ -8,8 +8,8 @@ import ProtectionModel
 /// The keychain: connections to it are made here, and served elsewhere.
 extension Agent {
     static func keychain(
-        of home: KeybagHome, _ keybag: Keybag, _ lock: PublishedLock, _ options: Options, _ log: AgentLog,
-        _ system: any SystemCalls, _ calls: any InterprocessCalls
+        of home: KeybagHome, _ keybag: Keybag, _ lock: PublishedLock, _ options: Options, _ settings: Settings,
+        _ log: AgentLog, _ system: any SystemCalls, _ calls: any InterprocessCalls, _ clock: any SystemClock
     ) -> KeychainServer {
         let files = [
             EntitlementsFile(inHome: home.directory, system: system),
@@ -17,12 +17,15 @@ extension Agent {
         ]
         let identification = CallerIdentification(
             files, administrator: options.administrator, log: log, system: system)
+        let readLog = KeychainReadLog(
+            in: home.stateDirectory(of: keybag.keybagIdentifier), isEnabled: settings.logsKeychainReads, log: log,
+            system: system, clock: clock)
         let given = options.keychainStore
         return KeychainServer(
-            identification, limits: options.keychainLimits, log: log, system: system, calls: calls
+            identification, limits: options.keychainLimits, log: log, readLog: readLog, system: system, calls: calls
         ) {
             if let given { return .success(given) }
-            return .failure(KeychainError(.notAvailable, "there is no keychain"))
+            return .success(KeychainStore.inMemory())
         }
     }
 
@@ -43,3 +46,5 @@ extension Agent {
         }
     }
 }
+
+extension KeychainStore: KeychainServer.Store {}

@@ -140,7 +140,7 @@ public final class Agent {
             try UnlockQueue(keybag: keybag, loop: loop.waker, system: system, calls: calls)
         }
         mark = Self.mark(of: keybag, log)
-        keychain = Self.keychain(of: home, keybag, publication.published, options, log, system, calls)
+        keychain = Self.keychain(of: home, keybag, publication.published, options, settings, log, system, calls, clock)
         keeper = LockKeeper(
             keybag: keybag, publication: publication, clients: clients, unlocks: unlocks, keychain: keychain,
             mark: mark, clock: clock, log: log)

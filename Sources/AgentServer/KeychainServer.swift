@@ -39,6 +39,7 @@ final class KeychainServer: Sendable {
 
     let identification: CallerIdentification
     let log: AgentLog
+    let readLog: KeychainReadLog
     private let limits: Limits
     private let openStore: @Sendable () -> Result<any Store, KeychainError>
     private let calls: any InterprocessCalls
@@ -48,12 +49,14 @@ final class KeychainServer: Sendable {
 
     /// `openStore` is called with the first request, and again after it failed.
     init(
-        _ identification: CallerIdentification, limits: Limits = Limits(), log: AgentLog, system: any SystemCalls,
+        _ identification: CallerIdentification, limits: Limits = Limits(), log: AgentLog,
+        readLog: KeychainReadLog, system: any SystemCalls,
         calls: any InterprocessCalls, openStore: @escaping @Sendable () -> Result<any Store, KeychainError>
     ) {
         self.identification = identification
         self.limits = limits
         self.log = log
+        self.readLog = readLog
         self.system = system
         self.calls = calls
         self.openStore = openStore

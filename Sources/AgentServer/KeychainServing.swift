@@ -108,6 +108,7 @@ final class KeychainServing: Sendable {
         let outgoing = Outgoing()
         let result = Result { () throws(KeychainError) in
             try server.store().perform(request, as: identity.caller) { (result) throws(KeychainError) in
+                if result.secret != nil { server.readLog.read(result, by: identity, peer.number) }
                 try add(result, to: outgoing)
             }
         }
@@ -115,6 +116,9 @@ final class KeychainServing: Sendable {
         switch result {
         case .success(let answer): try finish(.answer(answer), outgoing)
         case .failure(let error):
+            if case .find(let query) = request, query["r_Data"] != nil {
+                server.readLog.refused(error, to: identity, peer.number)
+            }
             // What has not been sent yet counts for nothing.
             outgoing.messages = []
             try finish(.failure(error), outgoing)
