@@ -4,7 +4,8 @@ import Testing
 @Suite struct TypeTests {
     @Test func everyObjectKnowsItsType() {
         let table: [(Any, CFTypeID)] = [
-            ("a", CFStringGetTypeID()), (kSecClass, CFStringGetTypeID()), (NSMutableString(), CFStringGetTypeID()),
+            ("a", CFStringGetTypeID()), (kSecClass, CFStringGetTypeID()),
+            (NSMutableString(string: "a"), CFStringGetTypeID()),
             (Data([1]), CFDataGetTypeID()), (NSMutableData(), CFDataGetTypeID()), (Date(), CFDateGetTypeID()),
             (["a"], CFArrayGetTypeID()), (["a": 1], CFDictionaryGetTypeID()),
             (NSMutableDictionary(), CFDictionaryGetTypeID()), (1, CFNumberGetTypeID()), (1.5, CFNumberGetTypeID()),
