@@ -52,7 +52,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     perform { () throws(KeychainError) in
-        try Keychain.currentService().perform(.delete(try QueryReader.read(query)), each: ignore)
+        let query = try QueryReader.read(query)
+        try Keychain.currentService().perform(.delete(query), each: ignore)
     }
 }
 

@@ -4,7 +4,7 @@ import KeychainModel
 /// Reads what callers hand in: any mix of Foundation's and Swift's types, once, at the edge. What kind of value a key takes is
 /// for the grammar to say.
 enum QueryReader {
-    /// Lists and dictionaries deeper than this are read as foreign: a list may hold itself.
+    /// Lists and dictionaries deeper than this are read as foreign: a dictionary may hold itself.
     private static let deepest = 8
 
     /// Throws `malformed` for keys that are no texts, and for a secret that is too long.
