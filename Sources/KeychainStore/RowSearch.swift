@@ -49,7 +49,9 @@ struct RowSearch {
         else { return }
         var values: [ItemValue] = []
         for attribute in attributes {
-            guard let given = query.attributes.first(where: { $0.attribute.key == attribute.key })?.value else { return }
+            guard let given = query.attributes.first(where: { $0.attribute.key == attribute.key })?.value else {
+                return
+            }
             values.append(given)
         }
         filter.primaryKey = try protection.primaryKeyDigest(

@@ -95,17 +95,17 @@ import Testing
     /// Messages name keys and rules, and never what somebody has stored or asked for.
     @Test func messagesHoldNoValues() throws {
         let keychain = EngineFixture()
-        let private_ = "hunter2-private"
+        let hidden = "hunter2-private"
         let item = ItemDictionary.generic([
-            "acct": .text(private_), "svce": .text(private_), "v_Data": secret(private_),
+            "acct": .text(hidden), "svce": .text(hidden), "v_Data": secret(hidden),
         ])
-        let group = ItemValue.text(private_)
+        let group = ItemValue.text(hidden)
         let requests: [KeychainRequest] = [
             .add(item), .add(item), .find(item.with(["labl": group])), .find(["class": group]),
             .add(item.with(["port": group])), .add(item.with(["agrp": group])), .add(item.with(["m_Limit": group])),
             .update(item, to: ["agrp": group]), .update(item, to: ["crtr": group]), .delete(item.with(["pdmn": group])),
-            .find(item.with(["u_AuthUI": group])), .find(item.with([private_ + " " + private_: 1])),
-            .adopt(from: private_, to: private_), .purge(accessGroup: private_),
+            .find(item.with(["u_AuthUI": group])), .find(item.with([hidden + " " + hidden: 1])),
+            .adopt(from: hidden, to: hidden), .purge(accessGroup: hidden),
         ]
         var refusals = 0
         for request in requests {
@@ -113,7 +113,7 @@ import Testing
                 _ = try keychain.store.perform(request, as: EngineFixture.program) { _ in }
             } catch {
                 refusals += 1
-                #expect(!error.description.contains(private_), "\(error)")
+                #expect(!error.description.contains(hidden), "\(error)")
                 #expect(
                     error.message.count > 15 && error.message.first?.isUppercase == false && error.message.last != ".")
             }
