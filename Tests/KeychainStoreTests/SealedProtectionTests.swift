@@ -4,6 +4,7 @@ import KeychainModel
 import LinuxSystem
 import ProtectionModel
 import SecretMemory
+import Synchronization
 import TestSupport
 import Testing
 
@@ -40,7 +41,8 @@ import Testing
         let fixture = try StorageFixture()
         var seen = Set<[UInt8]>()
         for _ in 0..<10 {
-            guard case .sealed(let metadata, let secret?) = try fixture.row(Self.attributes, secret: [1]).content else {
+            let content = try fixture.row(Self.attributes, secret: [1]).content
+            guard case .sealed(let metadata, let secret?) = content else {
                 Issue.record("not sealed")
                 return
             }
@@ -275,15 +277,25 @@ import Testing
     @Test func aLockWaitsForWhoeverUsesTheKeys() throws {
         let fixture = try StorageFixture()
         let keybag = fixture.keybag
-        let done = OrderedQueue<Bool>()
-        try keybag.withItemKeys(of: .whenUnlocked, generation: nil) { keys in
-            WorkerThreads.start {
+        let order = Mutex<[String]>([])
+        let isInside = Atomic<Bool>(false), isLocking = Atomic<Bool>(false)
+        WorkerThreads.run(2) { thread in
+            if thread == 0 {
+                try? keybag.withItemKeys(of: .whenUnlocked, generation: nil) { keys in
+                    isInside.store(true, ordering: .sequentiallyConsistent)
+                    while !isLocking.load(ordering: .sequentiallyConsistent) { sched_yield() }
+                    // Time enough for a lock that does not wait.
+                    for _ in 0..<10_000 { sched_yield() }
+                    order.withLock { $0.append(keys.metadata.isAllZero ? "zeros" : "key") }
+                }
+            } else {
+                while !isInside.load(ordering: .sequentiallyConsistent) { sched_yield() }
+                isLocking.store(true, ordering: .sequentiallyConsistent)
                 _ = try? keybag.lock(reason: .command)
-                done.append(true)
+                order.withLock { $0.append("locked") }
             }
-            // It cannot be done while this closure runs, whenever the thread comes to it.
-            #expect(done.isEmpty && !keys.metadata.isAllZero)
         }
+        #expect(order.withLock { $0 } == ["key", "locked"])
     }
 
     // MARK: Memory

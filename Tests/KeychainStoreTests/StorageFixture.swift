@@ -55,8 +55,8 @@ struct StorageFixture {
 
     /// A sealed row that is not stored yet.
     func row(
-        _ itemClass: ItemClass = .genericPassword, _ attributes: ItemDictionary, secret: [UInt8]? = nil,
-        _ accessibility: Accessibility = .whenUnlocked, group: String = "group", isSynchronizable: Bool = false
+        _ attributes: ItemDictionary, secret: [UInt8]? = nil, _ accessibility: Accessibility = .whenUnlocked,
+        group: String = "group", isSynchronizable: Bool = false, of itemClass: ItemClass = .genericPassword
     ) throws -> ItemRow {
         var header = ItemHeader(
             itemClass: itemClass, identifier: try RandomBytes.bytes(16), accessGroup: group,
@@ -72,7 +72,7 @@ struct StorageFixture {
         _ accessibility: Accessibility = .whenUnlocked, group: String = "group"
     ) throws -> ItemRow {
         try row(
-            .genericPassword, ["acct": .text(account), "svce": .text(service), "labl": .text("label \(account)")],
+            ["acct": .text(account), "svce": .text(service), "labl": .text("label \(account)")],
             secret: secret, accessibility, group: group)
     }
 
