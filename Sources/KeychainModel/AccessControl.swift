@@ -46,3 +46,11 @@ public struct AccessControl: Hashable, Sendable {
     /// True when something is asked for beyond the accessibility.
     public var hasConstraints: Bool { !flags.isEmpty }
 }
+
+extension AccessControl {
+    /// An accessibility without constraints, which is always possible.
+    package init(_ accessibility: Accessibility) {
+        self.accessibility = accessibility
+        flags = []
+    }
+}

@@ -1,0 +1,71 @@
+import KeychainModel
+
+/// What administrators do with whole access groups.
+extension KeychainStore {
+    func purge(_ group: String, _ caller: Caller) throws(KeychainError) -> KeychainAnswer {
+        try Self.requireAdministrator(caller)
+        let count = try tables.write { (writer) throws(KeychainError) in
+            var count = 0
+            for row in try allRows(of: group, writer) {
+                try writer.remove(row)
+                count += 1
+            }
+            return count + (try writer.removeSetAside(accessGroup: group))
+        }
+        return KeychainAnswer(count: count)
+    }
+
+    /// All or nothing. Tombstones of the old group go: nobody looks for them there any more.
+    func adopt(from old: String, to new: String, _ caller: Caller) throws(KeychainError) -> KeychainAnswer {
+        try Self.requireAdministrator(caller)
+        guard Caller.isWritable(new), !old.hasSameBytes(as: new) else {
+            throw KeychainError(.malformed, "items cannot be moved to that access group")
+        }
+        let count = try tables.write { (writer) throws(KeychainError) in
+            var count = 0
+            for row in try allRows(of: old, writer) where try move(row, to: new, writer) { count += 1 }
+            return count
+        }
+        return KeychainAnswer(count: count)
+    }
+
+    /// True when an item moved.
+    private func move(_ row: ItemRow, to group: String, _ writer: any ItemTableWriter) throws(KeychainError) -> Bool {
+        // Its primary key cannot be made anew without its names.
+        guard !row.header.isTombstone else {
+            try writer.remove(row)
+            return false
+        }
+        let everything = RowSearch(itemClass: row.header.itemClass)
+        switch try open(row, everything, attributes: true, secret: true) {
+        case .opened(let opened):
+            var moved = row
+            moved.header.accessGroup = group
+            try reseal(&moved, opened.attributes ?? [:], opened.secret)
+            try replace(moved, writer)
+            return true
+        case .undecodable:
+            try writer.setAside(row)
+            return false
+        case .gone, .noMatch: return false
+        }
+    }
+
+    private func allRows(of group: String, _ reader: any ItemTableReader) throws(KeychainError) -> [ItemRow] {
+        var all: [ItemRow] = []
+        for itemClass in ItemClass.stored {
+            var filter = RowFilter(itemClass)
+            filter.accessGroups = [group]
+            filter.isTombstone = nil
+            all += try rows(filter, reader)
+        }
+        return all
+    }
+
+    private static func requireAdministrator(_ caller: Caller) throws(KeychainError) {
+        guard caller.isAdministrator else {
+            throw KeychainError(
+                .missingEntitlement, "whole access groups are for administrators: use the command `candado keychain`")
+        }
+    }
+}
