@@ -98,7 +98,7 @@ extension KeychainStore {
         do throws(KeychainError) {
             var new = row
             let attributes = try protection.openAttributes(of: row)
-            new.content = try protection.seal(attributes, try protection.secret(of: row), &new.header)
+            new.content = try protection.seal(attributes, try protection.openSecret(of: row), &new.header)
             (new.primaryKey, new.digests) = try protection.digests(of: attributes, new.header)
             _ = try transaction.insert(new)
             result.imported += 1

@@ -111,12 +111,16 @@ extension KeychainStore {
     // MARK: Digests
 
     func primaryKey(of attributes: ItemDictionary, _ header: ItemHeader) throws(KeychainError) -> LookupDigest {
-        let values = ItemAttribute.primaryKey(of: header.itemClass).map { attribute in
+        try protection.primaryKeyDigest(
+            of: Self.primaryKeyValues(of: attributes, header.itemClass), header.itemClass,
+            accessGroup: header.accessGroup, isSynchronizable: header.isSynchronizable)
+    }
+
+    static func primaryKeyValues(of attributes: ItemDictionary, _ itemClass: ItemClass) -> [ItemValue] {
+        ItemAttribute.primaryKey(of: itemClass).map { attribute in
             // Empty text and no bytes are one in a primary key.
             attributes[attribute.key].flatMap { $0.byteCount == 0 ? nil : $0 } ?? attribute.emptyValue
         }
-        return try protection.primaryKeyDigest(
-            of: values, header.itemClass, accessGroup: header.accessGroup, isSynchronizable: header.isSynchronizable)
     }
 
     func digests(

@@ -31,7 +31,9 @@ struct SQLiteQuery {
         }
         let index =
             hasIndex
-            ? [] : (DatabaseSchema.indexes[filter.itemClass] ?? []).first { $0.allSatisfy(filter.digests.keys.contains) } ?? []
+            ? []
+            : (DatabaseSchema.indexes[filter.itemClass] ?? []).first { $0.allSatisfy(filter.digests.keys.contains) }
+                ?? []
         for (attribute, digest) in filter.digests.sorted(by: { $0.key < $1.key }) {
             add(DatabaseSchema.digestColumn(attribute), .blob(digest.bytes), indexed: index.contains(attribute))
         }

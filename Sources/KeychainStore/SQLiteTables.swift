@@ -1,4 +1,3 @@
-import Glibc
 import KeychainModel
 import LinuxSystem
 import ProtectionModel
@@ -29,7 +28,8 @@ package final class SQLiteTables: ItemTables {
     /// Makes all digests anew, inside a transaction.
     let renewDigests: @Sendable (SQLiteTransaction) throws(KeychainError) -> Void
     private let pool = Mutex(Pool())
-    private let writing = WriterLock()
+    /// One writer of this process at a time: threads wait for each other here rather than ask SQLite again and again.
+    private let writing = ThreadLock()
     private let process = SecretMemory.processToken
 
     init(
@@ -133,24 +133,4 @@ package final class SQLiteTables: ItemTables {
         closeIdle()
         try file.setAside(damaged)
     }
-}
-
-/// One writer of this process at a time, so that threads wait for each other rather than ask SQLite again and again.
-private final class WriterLock: @unchecked Sendable {
-    // Never moved: the system's lock lives at one address.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-    init() {
-        mutex = .allocate(capacity: 1)
-        mutex.initialize(to: pthread_mutex_t())
-        pthread_mutex_init(mutex, nil)
-    }
-
-    deinit {
-        pthread_mutex_destroy(mutex)
-        mutex.deallocate()
-    }
-
-    func lock() { pthread_mutex_lock(mutex) }
-    func unlock() { pthread_mutex_unlock(mutex) }
 }

@@ -36,7 +36,7 @@ enum SealedDigests {
         _ attributes: ItemDictionary, _ header: ItemHeader, _ key: borrowing SecretBytes
     ) throws(KeychainError) -> (primaryKey: LookupDigest, digests: [String: LookupDigest]) {
         let itemClass = header.itemClass
-        let values = ItemAttribute.primaryKey(of: itemClass).map { attributes[$0.key] ?? $0.emptyValue }
+        let values = KeychainStore.primaryKeyValues(of: attributes, itemClass)
         let primaryKey = try primaryKey(values, itemClass, header.accessGroup, header.isSynchronizable, key)
         var digests: [String: LookupDigest] = [:]
         for attribute in ItemAttribute.searchable(of: itemClass) {

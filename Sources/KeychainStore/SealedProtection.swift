@@ -145,7 +145,15 @@ package final class SealedProtection: ItemProtection {
         return plaintext.withRawBytes { SealedAttributes.decode($0) }
     }
 
+    /// The attributes are opened too: without a look at them, a row that was given another one's digests would pass for
+    /// that one.
     package func secret(of row: ItemRow) throws(KeychainError) -> ItemSecret? {
+        _ = try attributes(of: row)
+        return try openSecret(of: row)
+    }
+
+    /// Opens the secret without a look at digests.
+    func openSecret(of row: ItemRow) throws(KeychainError) -> ItemSecret? {
         let (metadata, secret) = try Self.halves(of: row)
         guard let secret else {
             // That there is none stands in the attributes' seal alone.

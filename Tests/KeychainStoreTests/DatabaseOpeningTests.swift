@@ -25,7 +25,9 @@ import Testing
         try insert(try fixture.password("a"), store.tables)
         #expect(try permissions(fixture.database.parent) == 0o700)
         for name in try fixture.names() {
-            #expect(try permissions(fixture.database.parent.appending(FilePath("\(name)" as String) ?? ".")) == 0o600, "\(name)")
+            #expect(
+                try permissions(fixture.database.parent.appending(FilePath("\(name)" as String) ?? ".")) == 0o600,
+                "\(name)")
         }
         #expect(Set(try fixture.names()).isSuperset(of: ["keychain.sqlite", "keychain.sqlite-wal"]))
         #expect(try store.condition().items[.genericPassword] == 1)

@@ -102,6 +102,7 @@ import Testing
             var changed = row
             change(&changed)
             #expect(keychainCode { try fixture.protection.attributes(of: changed) } == .undecodable, "\(name)")
+            #expect(keychainCode { try fixture.protection.secret(of: changed) } == .undecodable, "\(name)")
         }
         for place in 0..<16 {
             for bit in 0..<8 {
@@ -126,7 +127,9 @@ import Testing
         }
         for attribute in ["acct", "svce", "labl"] { expectRefused(attribute) { $0.digests[attribute] = nil } }
         expectRefused("a digest too many") { $0.digests["gena"] = LookupDigest(high: 1, low: 1) }
-        for group in ["", "grouq", "group ", "Group", "group\0"] { expectRefused(group) { $0.header.accessGroup = group } }
+        for group in ["", "grouq", "group ", "Group", "group\0"] {
+            expectRefused(group) { $0.header.accessGroup = group }
+        }
         expectRefused("sync") { $0.header.isSynchronizable = true }
         expectRefused("tombstone") { $0.header.isTombstone = true }
         for accessibility in Accessibility.allCases where accessibility != .afterFirstUnlock {

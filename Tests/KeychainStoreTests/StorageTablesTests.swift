@@ -88,7 +88,9 @@ import Testing
             last = row.number
             let removed = row
             try tables.write { (writer) throws(KeychainError) in try writer.remove(removed) }
-            #expect(keychainCode { try tables.write { (w) throws(KeychainError) in try w.remove(removed) } } == .itemNotFound)
+            #expect(
+                keychainCode { try tables.write { (w) throws(KeychainError) in try w.remove(removed) } }
+                    == .itemNotFound)
         }
     }
 
