@@ -20,12 +20,15 @@ extension Agent {
         let readLog = KeychainReadLog(
             in: home.stateDirectory(of: keybag.keybagIdentifier), isEnabled: settings.logsKeychainReads, log: log,
             system: system, clock: clock)
+        let keys = PublishedItemKeys(keybag, lock)
         let given = options.keychainStore
         return KeychainServer(
             identification, limits: options.keychainLimits, log: log, readLog: readLog, system: system, calls: calls
         ) {
             if let given { return .success(given) }
-            return .success(KeychainStore.inMemory())
+            return Result { () throws(KeychainError) in
+                try KeychainStore.open(home.keychain, keys: keys, system: system, clock: clock)
+            }
         }
     }
 
