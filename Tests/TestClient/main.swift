@@ -4,10 +4,13 @@
 //                                                  answers with a word each: "read" or the error
 // candado-test-client show SOCKET FILE...          the same, but answers with a line for each file: its name and its content
 // candado-test-client loop SOCKET INDEX A B C D    reads in a tight loop, by the rules of LoopPage on descriptor 3
+// candado-test-client who SOCKET                   says who it is taken for, and again for each line on standard input
+// candado-test-client mixed SOCKET INDEX COUNT      calls the keychain COUNT times in a mix, then says what became of them
 // candado-test-client spin SOCKET A                reads 4 KiB in a tight loop, and counts the reads on descriptor 3
 
 import AgentClient
 import Glibc
+import KeychainModel
 import LinuxSystem
 import ProtectedFiles
 import ProtectionModel
@@ -95,10 +98,94 @@ func loop(_ files: ProtectedFileSystem, _ page: LoopPage, index: Int, _ paths: [
     }
 }
 
+/// The source of the identification and the groups, or the error.
+func who(_ keychain: AgentKeychain) -> String {
+    do throws(KeychainError) {
+        guard let caller = try keychain.perform(.whoAmI).answer.caller else { return "nobody" }
+        return ([caller.source.rawValue] + caller.accessGroups).joined(separator: " ")
+    } catch {
+        return "error \(error.code.rawValue)"
+    }
+}
+
+/// Adds, finds, changes, lists and deletes. Says each code that came with how often it came, and what has to be there.
+func mixed(_ keychain: AgentKeychain, index: Int, count: Int) throws {
+    var codes: [String: Int] = [:]
+    var random = DeterministicRandom(seed: UInt64(index))
+    /// Accounts and what their secrets have to be now; nil inside where a lost answer leaves two possibilities.
+    var expected: [String: Set<String?>] = [:]
+    for round in 0..<count {
+        let account = "\(index)-\(random.next() % 50)"
+        let before = expected[account] ?? [nil]
+        let text = "\(round)"
+        var item: ItemDictionary = [
+            "class": .text("genp"), "svce": .text("mixed"), "acct": .text(account), "pdmn": .text("dk"),
+        ]
+        let secret = try text.utf8.withContiguousStorageIfAvailable { try ItemSecret(copying: UnsafeRawBufferPointer($0)) }
+        guard let secret else { throw Usage() }
+        var after = before
+        let request: KeychainRequest
+        switch random.next() % 4 {
+        case 0:
+            item["v_Data"] = .secret(secret)
+            request = .add(item)
+            after = Set(before.map { $0 ?? text })
+        case 1:
+            item["pdmn"] = nil
+            request = .update(item, to: ["v_Data": .secret(secret)])
+            after = Set(before.map { $0 == nil ? nil : text })
+        case 2:
+            item["pdmn"] = nil
+            request = .delete(item)
+            after = [nil]
+        default:
+            item["pdmn"] = nil
+            item["r_Data"] = .boolean(true)
+            request = .find(item)
+        }
+        do throws(KeychainError) {
+            let found = try keychain.perform(request)
+            codes["done", default: 0] += 1
+            expected[account] = after
+            if case .find = request {
+                let text = found.results.first?.secret?.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+                guard before.contains(text), text != nil else {
+                    throw KeychainError(.undecodable, "\(account) is \(text ?? "nothing"), not \(before)")
+                }
+                expected[account] = [text]
+            }
+        } catch {
+            codes[error.code.rawValue, default: 0] += 1
+            switch error.code {
+            case .duplicateItem where !before.contains { $0 != nil }: throw Violation(description: "a ghost of \(account)")
+            case .itemNotFound where !before.contains(nil): throw Violation(description: "\(account) is lost")
+            case .duplicateItem: expected[account] = before.filter { $0 != nil }
+            case .itemNotFound: expected[account] = [nil]
+            case .agentNotReachable: expected[account] = before.union(after)
+            case .busy: break
+            default: throw Violation(description: "\(error.code): \(error)")
+            }
+        }
+    }
+    say(codes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
+}
+
 func run(_ arguments: [String]) throws {
     guard arguments.count >= 3, let socket = FilePath(arguments[2]) else { throw Usage() }
     // Memory of the other kind cannot be scanned by the test.
     SecretMemory.configure(allowSecretMemoryDescriptor: false)
+    switch arguments[1] {
+    case "who":
+        let keychain = AgentKeychain(at: socket)
+        say(who(keychain))
+        while hear() != nil { say(who(keychain)) }
+        return
+    case "mixed":
+        guard arguments.count == 5, let index = Int(arguments[3]), let count = Int(arguments[4]) else { throw Usage() }
+        try mixed(AgentKeychain(at: socket), index: index, count: count)
+        return
+    default: break
+    }
     let client = try AgentClient.connect(to: socket)
     let files = ProtectedFileSystem(keys: client)
     let paths = arguments.dropFirst(3).compactMap { FilePath($0) }

@@ -1,0 +1,158 @@
+import AgentClient
+import Glibc
+import KeychainModel
+import KeychainStore
+import LinuxSystem
+import TestSupport
+import Testing
+
+/// Who a program is taken for: a real agent, and copies of a real client at paths of the test's choice.
+@Suite struct KeychainCallerTests {
+    /// A directory that only this user can write to, with copies of the client.
+    private final class Place {
+        let home: AgentHome
+        let directory: TemporaryDirectory
+
+        init() throws {
+            home = try AgentHome()
+            directory = try TemporaryDirectory(.disk)
+        }
+
+        private static let programs: FilePath = (ProcessFacts.ownExecutable ?? ".").parent
+
+        func copy(_ name: FilePath) throws -> FilePath {
+            let path = directory.appending(name)
+            let result = try Command.run(
+                "cp", [Self.programs.appending("candado-test-client").description, path.description])
+            guard result.status == 0 else { throw RunningProgram.Failure(description: result.errorText) }
+            return path
+        }
+
+        /// What a program that is started with these words is told.
+        func who(_ words: String...) throws -> String {
+            let result = try Command.run("env", words + ["who", home.socket.description], directory: directory.path)
+            return String(result.outputText.split(separator: "\n").last ?? "")
+        }
+
+        var entitlements: EntitlementsFile { EntitlementsFile(inHome: home.home.directory) }
+    }
+
+    @Test func aProgramIsItsPathHoweverItIsCalled() throws {
+        let place = try Place()
+        let path = try place.copy("app").description
+        #expect(try place.who(path) == "executable \(path)")
+        #expect(try place.who("./app") == "executable \(path)")
+        let link = place.directory.appending("other-name").description
+        #expect(symlink(path, link) == 0)
+        #expect(try place.who(link) == "executable \(path)")
+        // A name for people decides nothing.
+        #expect(try place.who("bash", "-c", "exec -a /usr/bin/other \(path) who \(place.home.socket)") == "executable \(path)")
+        // An upgrade is another file at the same path.
+        #expect(unlink(path) == 0)
+        _ = try place.copy("app")
+        #expect(try place.who(path) == "executable \(path)")
+        // Somewhere else it is another program.
+        let moved = place.directory.appending("moved").description
+        #expect(rename(path, moved) == 0)
+        #expect(try place.who(moved) == "executable \(moved)")
+    }
+
+    @Test func entitlementsCountForTheVeryFileAndAtOnce() throws {
+        let place = try Place()
+        let path = try place.copy("app").description
+        let other = try place.copy("other").description
+        let link = place.directory.appending("link").description
+        #expect(symlink(path, link) == 0)
+        // Named through a link, it is the same file.
+        try place.entitlements.set(link, identifier: "org.example.app", groups: ["shared"])
+        #expect(try place.who(path) == "entitlements shared org.example.app")
+        #expect(try place.who(other) == "executable \(other)")
+        try place.entitlements.set(link, identifier: "org.example.app", groups: [])
+        #expect(try place.who(path) == "entitlements org.example.app")
+        #expect(chmod(place.entitlements.path.description, 0o666) == 0)
+        #expect(try place.who(path) == "executable \(path)")
+        #expect(chmod(place.entitlements.path.description, 0o600) == 0)
+        #expect(try place.who(path) == "entitlements org.example.app")
+        try place.entitlements.remove(link)
+        #expect(try place.who(path) == "executable \(path)")
+    }
+
+    /// A connection that is open hears of a change with its next request, and outlives a replacement of its executable.
+    @Test func anOpenConnectionFollowsTheEntitlements() throws {
+        let place = try Place()
+        let path = try place.copy("app")
+        let program = try RunningProgram(path, ["who", place.home.socket.description])
+        #expect(try program.line() == "executable \(path)")
+        try place.entitlements.set(path.description, identifier: "org.example.app", groups: ["g"])
+        #expect(try program.ask("again") == "entitlements g org.example.app")
+        #expect(unlink(path.description) == 0)
+        _ = try place.copy("app")
+        #expect(try program.ask("again") == "entitlements g org.example.app")
+        try place.entitlements.remove(path.description)
+        #expect(try program.ask("again") == "executable \(path)")
+    }
+
+    @Test func aPropertyListBesideTheExecutableNamesIt() throws {
+        let place = try Place()
+        let path = try place.copy("app").description
+        let list =
+            "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>CFBundleIdentifier</key>"
+            + "<string>org.example.bundle</string></dict></plist>"
+        try place.directory.write(Array(list.utf8), to: "Info.plist", permissions: 0o644)
+        #expect(try place.who(path) == "info-plist org.example.bundle")
+        try place.directory.write(Array(list.utf8), to: "Info.plist", permissions: 0o666)
+        #expect(try place.who(path) == "executable \(path)")
+        try place.directory.write(Array(list.utf8), to: "Info.plist", permissions: 0o644)
+        try place.entitlements.set(path, identifier: "org.example.app", groups: [])
+        #expect(try place.who(path) == "entitlements org.example.app")
+    }
+
+    /// The client stands for an interpreter here: its name decides, and its words are what it says.
+    @Test func scriptsAreToldApart() throws {
+        let place = try Place()
+        let python = try place.copy("python3.11").description
+        let plain = try place.copy("python-config").description
+        try place.directory.write([], to: "who")
+        let script = place.directory.appending("who").description
+        #expect(try place.who(python) == "script script:\(script)")
+        #expect(try place.who(plain) == "executable \(plain)")
+        #expect(unlink(script) == 0)
+        #expect(try place.who(python) == "executable \(python)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root makes namespaces everywhere"))
+    func aProcessOfAnotherMountNamespaceIsNeverTheHostsProgram() throws {
+        let place = try Place()
+        let path = try place.copy("app").description
+        try place.entitlements.set(path, identifier: "org.example.app", groups: [])
+        let probe = try Command.run("unshare", ["-m", "true"])
+        guard probe.status == 0 else { return }
+        let found = try place.who("unshare", "-m", path)
+        #expect(found.hasPrefix("executable container:"), "\(found)")
+        #expect(found.hasSuffix(":\(path)"))
+        #expect(try place.who(path) == "entitlements org.example.app")
+    }
+
+    @Test func theCommandLineBesideTheAgentIsTheAdministrator() throws {
+        let place = try Place()
+        let programs = (ProcessFacts.ownExecutable ?? ".").parent
+        for name: FilePath in ["candado-agent", "candado-test-client"] {
+            let target: FilePath = name == "candado-agent" ? name : "candado"
+            let result = try Command.run(
+                "cp", [programs.appending(name).description, place.directory.appending(target).description])
+            #expect(result.status == 0)
+        }
+        place.home.killAgent()
+        let agent = try RunningProgram(
+            place.directory.appending("candado-agent"),
+            [
+                "--home", place.home.home.directory.description, "--log", place.directory.appending("log").description,
+                "--ready-fd", "1",
+            ])
+        try agent.expect("ready \(agent.process)")
+        let candado = place.directory.appending("candado").description
+        #expect(try place.who(candado) == "administrator candado")
+        let copy = try place.copy("copy").description
+        #expect(try place.who(copy) == "executable \(copy)")
+    }
+}

@@ -1,0 +1,138 @@
+import Glibc
+import KeychainModel
+import LinuxSystem
+import TestSupport
+import Testing
+
+@testable import KeychainStore
+
+/// The entitlements file: what it says, who may say it, and how it is changed.
+@Suite struct EntitlementsTests {
+    private static func code(_ body: () throws(KeychainError) -> Void) -> KeychainError.Code? {
+        do throws(KeychainError) {
+            try body()
+            return nil
+        } catch { return error.code }
+    }
+
+    private static let example = """
+        {
+          "version": 1,
+          "programs": {
+            "/usr/bin/example": {
+              "application-identifier": "org.example.app",
+              "keychain-access-groups": ["org.example.shared", "org.example.other"]
+            }
+          }
+        }
+
+        """
+
+    @Test func theExampleOfThePageIsReadAndWrittenByteForByte() throws {
+        let entitlements = try Entitlements(decoding: Array(Self.example.utf8))
+        let entry = try #require(entitlements["/usr/bin/example"])
+        #expect(entry.applicationIdentifier == "org.example.app")
+        #expect(entry.allGroups == ["org.example.shared", "org.example.other", "org.example.app"])
+        #expect(entitlements.encoded == Array(Self.example.utf8))
+    }
+
+    @Test func whiteSpaceAndOrderSayNothing() throws {
+        let text =
+            "{\"programs\":{\"/b\":{\"keychain-access-groups\":[],\"application-identifier\":\"\\u0062\\ud83d\\udc4d\"},"
+            + "\"/a\":{\"application-identifier\":\"a\",\"keychain-access-groups\":[\"*\"]}},\"version\":1}"
+        let entitlements = try Entitlements(decoding: Array(text.utf8))
+        #expect(entitlements.entries.map(\.executable) == ["/a", "/b"])
+        #expect(entitlements["/b"]?.applicationIdentifier == "b👍")
+        #expect(try Entitlements(decoding: entitlements.encoded) == entitlements)
+        #expect(try Entitlements(decoding: Entitlements().encoded) == Entitlements())
+    }
+
+    @Test(arguments: [
+        "", "{}", "[]", "null", "{\"version\":1}", "{\"version\":1,\"programs\":[]}", "{\"version\":0,\"programs\":{}}",
+        "{\"version\":\"1\",\"programs\":{}}", "{\"version\":1,\"programs\":{}} x", "{\"version\":1,\"programs\":{},}",
+        "{\"version\":1,\"version\":1,\"programs\":{}}", "{\"version\":01,\"programs\":{}}",
+        "{\"version\":1,\"programs\":{},\"more\":1}", "\u{FEFF}{\"version\":1,\"programs\":{}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"a\"}}}",
+        "{\"version\":1,\"programs\":{\"a\":{\"application-identifier\":\"a\",\"keychain-access-groups\":[]}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"\",\"keychain-access-groups\":[]}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"a b\",\"keychain-access-groups\":[]}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"/b\",\"keychain-access-groups\":[]}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"a\",\"keychain-access-groups\":[\"script:x\"]}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"a\",\"keychain-access-groups\":[\"b\",\"b\"]}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"a\",\"keychain-access-groups\":\"b\"}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"\\x\",\"keychain-access-groups\":[]}}}",
+        "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"\\ud800\",\"keychain-access-groups\":[]}}}",
+    ])
+    func everythingElseIsRefusedAsAWhole(_ text: String) {
+        #expect(Self.code { () throws(KeychainError) in _ = try Entitlements(decoding: Array(text.utf8)) } == .malformed)
+    }
+
+    @Test func aHigherVersionSaysSo() {
+        let text = "{\"version\":2,\"anything\":[]}"
+        #expect(
+            Self.code { () throws(KeychainError) in _ = try Entitlements(decoding: Array(text.utf8)) }
+                == .needsNewerVersion)
+    }
+
+    @Test func entriesAreSetReplacedAndRemovedAndTheModeStays() throws {
+        let directory = try TemporaryDirectory()
+        let file = EntitlementsFile(inHome: directory.path)
+        #expect(try file.list().isEmpty)
+        try file.set("/b", identifier: "b", groups: ["x"])
+        try file.set("/a", identifier: "a", groups: [])
+        try file.set("/b", identifier: "c", groups: [])
+        #expect(try file.list().map(\.applicationIdentifier) == ["a", "c"])
+        let status = try LinuxSystemCalls.shared.status(of: file.path, in: currentDirectory, followLinks: false)
+        #expect(status.permissions == 0o600)
+        #expect(chmod(file.path.description, 0o644) == 0)
+        try file.remove("/a")
+        #expect(Self.code { () throws(KeychainError) in try file.remove("/a") } == .itemNotFound)
+        let after = try LinuxSystemCalls.shared.status(of: file.path, in: currentDirectory, followLinks: false)
+        #expect(after.permissions == 0o644)
+        let before = try directory.read("entitlements.json")
+        #expect(Self.code { () throws(KeychainError) in try file.set("relative", identifier: "x", groups: []) } == .malformed)
+        #expect(try directory.read("entitlements.json") == before)
+    }
+
+    @Test(arguments: [UInt32(0o666), 0o620, 0o602, 0o777])
+    func aFileThatOthersCanWriteDoesNotCount(_ mode: UInt32) throws {
+        let directory = try TemporaryDirectory()
+        try directory.write(Array(Self.example.utf8), to: "entitlements.json", permissions: mode)
+        let file = EntitlementsFile(inHome: directory.path)
+        #expect(Self.code { () throws(KeychainError) in _ = try file.read() } == .restricted)
+        #expect(Self.code { () throws(KeychainError) in try file.set("/x", identifier: "x", groups: []) } == .restricted)
+        #expect(try directory.read("entitlements.json") == Array(Self.example.utf8))
+    }
+
+    @Test func aDirectoryThatOthersCanWriteALinkAndAnotherUsersFileDoNotCount() throws {
+        let directory = try TemporaryDirectory()
+        let file = EntitlementsFile(inHome: directory.path)
+        try directory.write(Array(Self.example.utf8), to: "entitlements.json")
+        #expect(try file.list().count == 1)
+        #expect(chmod(directory.path.description, 0o722) == 0)
+        #expect(Self.code { () throws(KeychainError) in _ = try file.read() } == .restricted)
+        #expect(chmod(directory.path.description, 0o700) == 0)
+        if geteuid() == 0 {
+            #expect(chown(file.path.description, 65_534, 65_534) == 0)
+            #expect(Self.code { () throws(KeychainError) in _ = try file.read() } == .restricted)
+        }
+        let other = directory.appending("link.json")
+        #expect(symlink(file.path.description, other.description) == 0)
+        #expect(Self.code { () throws(KeychainError) in _ = try EntitlementsFile(other).read() } == .restricted)
+    }
+
+    /// Many at once: no entry is lost, and nobody ever sees half a file.
+    @Test func changesOfManyAreAllThere() throws {
+        let directory = try TemporaryDirectory(.memory)
+        let file = EntitlementsFile(inHome: directory.path)
+        WorkerThreads.run(8) { index in
+            for round in 0..<10 {
+                do throws(KeychainError) {
+                    try file.set("/program-\(index)-\(round)", identifier: "i\(index)", groups: [])
+                    _ = try file.list()
+                } catch { Issue.record(error) }
+            }
+        }
+        #expect(try file.list().count == 80)
+    }
+}
