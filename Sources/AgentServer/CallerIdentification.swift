@@ -134,6 +134,11 @@ struct FileMark: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64
 
+    init(device: UInt64, inode: UInt64) {
+        self.device = device
+        self.inode = inode
+    }
+
     init(of path: FilePath, _ system: any SystemCalls) throws(SystemError) {
         let status = try system.status(of: path, in: currentDirectory, followLinks: true)
         device = status.device

@@ -40,6 +40,7 @@ final class KeychainServer: Sendable {
     let identification: CallerIdentification
     let log: AgentLog
     let readLog: KeychainReadLog
+    let digests: ExecutableDigests
     private let limits: Limits
     private let openStore: @Sendable () -> Result<any Store, KeychainError>
     private let calls: any InterprocessCalls
@@ -57,6 +58,7 @@ final class KeychainServer: Sendable {
         self.limits = limits
         self.log = log
         self.readLog = readLog
+        digests = ExecutableDigests(system)
         self.system = system
         self.calls = calls
         self.openStore = openStore

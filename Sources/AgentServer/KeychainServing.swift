@@ -58,6 +58,7 @@ final class KeychainServing: Sendable {
         var identity = server.identification.identify(peer)
         tell(identity)
         try send([.welcome])
+        var hasToldDigest = false
         while !isToldToEnd {
             idle.store(EventLoop.nanoseconds, ordering: .relaxed)
             work.isInSocket = true
@@ -76,6 +77,11 @@ final class KeychainServing: Sendable {
             }
             try answer(try request(received), identity)
             work.release()
+            // Behind the first answer, so that nobody who asks once waits for it.
+            if !hasToldDigest, let digest = server.digests.news(of: peer.number) {
+                server.log.info("keychain connection \(number): the executable's SHA-256 is \(digest)")
+            }
+            hasToldDigest = true
         }
     }
 

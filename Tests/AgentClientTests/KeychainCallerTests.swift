@@ -46,7 +46,9 @@ import Testing
         #expect(symlink(path, link) == 0)
         #expect(try place.who(link) == "executable \(path)")
         // A name for people decides nothing.
-        #expect(try place.who("bash", "-c", "exec -a /usr/bin/other \(path) who \(place.home.socket)") == "executable \(path)")
+        #expect(
+            try place.who("bash", "-c", "exec -a /usr/bin/other \(path) who \(place.home.socket)")
+                == "executable \(path)")
         // An upgrade is another file at the same path.
         #expect(unlink(path) == 0)
         _ = try place.copy("app")

@@ -32,7 +32,7 @@ import Testing
             let allowed: Set<String> = ["done", "duplicateItem", "itemNotFound", "busy"]
             #expect(codes.isSubset(of: agentRestarts ? allowed.union(["agentNotReachable"]) : allowed), "\(line)")
             #expect(codes.contains("done"))
-            #expect(try client.wait() == .exited(0))
+            #expect(try client.wait() == .returned(status: 0))
         }
     }
 }

@@ -64,7 +64,8 @@ import Testing
         "{\"version\":1,\"programs\":{\"/a\":{\"application-identifier\":\"\\ud800\",\"keychain-access-groups\":[]}}}",
     ])
     func everythingElseIsRefusedAsAWhole(_ text: String) {
-        #expect(Self.code { () throws(KeychainError) in _ = try Entitlements(decoding: Array(text.utf8)) } == .malformed)
+        #expect(
+            Self.code { () throws(KeychainError) in _ = try Entitlements(decoding: Array(text.utf8)) } == .malformed)
     }
 
     @Test func aHigherVersionSaysSo() {
@@ -90,7 +91,9 @@ import Testing
         let after = try LinuxSystemCalls.shared.status(of: file.path, in: currentDirectory, followLinks: false)
         #expect(after.permissions == 0o644)
         let before = try directory.read("entitlements.json")
-        #expect(Self.code { () throws(KeychainError) in try file.set("relative", identifier: "x", groups: []) } == .malformed)
+        #expect(
+            Self.code { () throws(KeychainError) in try file.set("relative", identifier: "x", groups: []) }
+                == .malformed)
         #expect(try directory.read("entitlements.json") == before)
     }
 
@@ -100,7 +103,8 @@ import Testing
         try directory.write(Array(Self.example.utf8), to: "entitlements.json", permissions: mode)
         let file = EntitlementsFile(inHome: directory.path)
         #expect(Self.code { () throws(KeychainError) in _ = try file.read() } == .restricted)
-        #expect(Self.code { () throws(KeychainError) in try file.set("/x", identifier: "x", groups: []) } == .restricted)
+        #expect(
+            Self.code { () throws(KeychainError) in try file.set("/x", identifier: "x", groups: []) } == .restricted)
         #expect(try directory.read("entitlements.json") == Array(Self.example.utf8))
     }
 

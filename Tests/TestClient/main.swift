@@ -121,7 +121,9 @@ func mixed(_ keychain: AgentKeychain, index: Int, count: Int) throws {
         var item: ItemDictionary = [
             "class": .text("genp"), "svce": .text("mixed"), "acct": .text(account), "pdmn": .text("dk"),
         ]
-        let secret = try text.utf8.withContiguousStorageIfAvailable { try ItemSecret(copying: UnsafeRawBufferPointer($0)) }
+        let secret = try text.utf8.withContiguousStorageIfAvailable {
+            try ItemSecret(copying: UnsafeRawBufferPointer($0))
+        }
         guard let secret else { throw Usage() }
         var after = before
         let request: KeychainRequest
@@ -157,7 +159,8 @@ func mixed(_ keychain: AgentKeychain, index: Int, count: Int) throws {
         } catch {
             codes[error.code.rawValue, default: 0] += 1
             switch error.code {
-            case .duplicateItem where !before.contains { $0 != nil }: throw Violation(description: "a ghost of \(account)")
+            case .duplicateItem where !before.contains { $0 != nil }:
+                throw Violation(description: "a ghost of \(account)")
             case .itemNotFound where !before.contains(nil): throw Violation(description: "\(account) is lost")
             case .duplicateItem: expected[account] = before.filter { $0 != nil }
             case .itemNotFound: expected[account] = [nil]

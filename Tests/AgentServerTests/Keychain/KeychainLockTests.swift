@@ -34,16 +34,17 @@ private typealias Words = KeychainWords
         let phase = Atomic<Int>(0)
         let wrong = Mutex<[String]>([])
         let reads = Atomic<Int>(0)
+        let socket = home.socket
         for _ in 0..<5 {
             try home.unlock()
             phase.store(0, ordering: .sequentiallyConsistent)
             let before = reads.load(ordering: .relaxed)
             WorkerThreads.run(5) { index in
-                let own = AgentKeychain(at: home.socket)
+                let own = AgentKeychain(at: socket)
                 if index == 0 {
                     _ = isSoon { reads.load(ordering: .relaxed) > before + 50 }
                     phase.store(1, ordering: .sequentiallyConsistent)
-                    let outcome = try? home.lock()
+                    let outcome = try? AgentClient.lock(at: socket, reason: .command).outcome
                     phase.store(2, ordering: .sequentiallyConsistent)
                     if outcome != .locked { wrong.withLock { $0.append("the lock: \(String(describing: outcome))") } }
                     for account in ["always", "first"] {
@@ -97,7 +98,8 @@ private typealias Words = KeychainWords
         let raw = try RawKeychain(client)
         guard case .welcome = try raw.reply() else { throw RawClient.Silence() }
         let item = try Words.item("x", text)
-        let second = try KeychainMessage(.update(Words.item("y"), to: ["v_Data": item["v_Data"]!, "zzz": .secret(Words.secret("late"))]))
+        let second = try KeychainMessage(
+            .update(Words.item("y"), to: ["v_Data": item["v_Data"]!, "zzz": .secret(Words.secret("late"))]))
         try raw.send(second.plain)
         try raw.send(Array(text.utf8))
         #expect(try isSoon { try scan.copies(in: agent.process) > 0 }, "the scan is blind")
