@@ -108,6 +108,14 @@ func who(_ keychain: AgentKeychain) -> String {
     }
 }
 
+/// Waits until an agent answers, a minute at most.
+func awaitAgent(_ keychain: AgentKeychain) {
+    for _ in 0..<6000 {
+        guard who(keychain).hasPrefix("error") else { return }
+        poll(nil, 0, 10)
+    }
+}
+
 /// Adds, finds, changes, lists and deletes. Says each code that came with how often it came, and what has to be there.
 func mixed(_ keychain: AgentKeychain, index: Int, count: Int) throws {
     var codes: [String: Int] = [:]
@@ -164,7 +172,9 @@ func mixed(_ keychain: AgentKeychain, index: Int, count: Int) throws {
             case .itemNotFound where !before.contains(nil): throw Violation(description: "\(account) is lost")
             case .duplicateItem: expected[account] = before.filter { $0 != nil }
             case .itemNotFound: expected[account] = [nil]
-            case .agentNotReachable: expected[account] = before.union(after)
+            case .agentNotReachable:
+                expected[account] = before.union(after)
+                awaitAgent(keychain)
             case .busy: break
             default: throw Violation(description: "\(error.code): \(error)")
             }
