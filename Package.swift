@@ -88,6 +88,10 @@ let package = Package(
             path: "Benchmarks/Foundation"),
         .executableTarget(
             name: "candado-agent-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/Agent"),
+        .executableTarget(
+            name: "candado-keychain-benchmark",
+            dependencies: ["FileProtection", "Keychain", "KeychainModel", "KeychainStore", "Security"],
+            path: "Benchmarks/Keychain"),
         // Test support and tests
         .target(
             name: "TestSupport", dependencies: ["LinuxSystem", "ProtectionModel", "SecretMemory"],
