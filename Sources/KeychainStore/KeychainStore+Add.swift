@@ -111,10 +111,7 @@ extension KeychainStore {
     // MARK: Digests
 
     func primaryKey(of attributes: ItemDictionary, _ header: ItemHeader) throws(KeychainError) -> LookupDigest {
-        let values = ItemAttribute.primaryKey(of: header.itemClass).map { attribute in
-            // Empty text and no bytes are one in a primary key.
-            attributes[attribute.key].flatMap { $0.byteCount == 0 ? nil : $0 } ?? attribute.emptyValue
-        }
+        let values = ItemAttribute.primaryKey(of: header.itemClass).map { attributes[$0.key] ?? $0.emptyValue }
         return try protection.primaryKeyDigest(
             of: values, header.itemClass, accessGroup: header.accessGroup, isSynchronizable: header.isSynchronizable)
     }

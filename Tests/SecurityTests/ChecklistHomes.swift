@@ -17,4 +17,5 @@ final class MemoryHome: ChecklistHome {
     func unlock() { state.unlock() }
     func removePasscode() { state.removePasscode() }
     func setPasscode() { state.setPasscode() }
+    func restart() { state.restart() }
 }
