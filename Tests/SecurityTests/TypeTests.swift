@@ -47,6 +47,16 @@ import Testing
         #expect(Set<AnyHashable>(["acct", kSecAttrAccount, NSMutableString(string: "acct")]).count == 1)
     }
 
+    @Test func aValueOfNilRemovesItsKey() {
+        let dictionary = NSMutableDictionary()
+        dictionary.setValue("me", forKey: kSecAttrAccount as String)
+        dictionary.setValue(Data([1]), forKey: "gena")
+        #expect(reading(dictionary).query?.mapValues(\.shown) == ["acct": "text me", "gena": "data [1]"])
+        dictionary.setValue(nil, forKey: "acct")
+        dictionary.setValue(nil, forKey: "svce")
+        #expect(reading(dictionary).query?.mapValues(\.shown) == ["gena": "data [1]"])
+    }
+
     @Test func errorsTellWhatTheyAre() {
         let error: CFError = NSError(
             domain: "d", code: -50,
