@@ -84,15 +84,14 @@ extension ItemValue {
         }
     }
 
-    /// Bytes that the value takes up: what the limit of an item's attributes counts.
+    /// Bytes of texts and data: what the limit of an item's attributes counts.
     package var byteCount: Int {
         switch self {
         case .text(let text): text.utf8.count
         case .data(let bytes): bytes.count
         case .list(let values): values.reduce(0) { $0 + $1.byteCount }
         case .dictionary(let values): values.reduce(0) { $0 + $1.key.utf8.count + $1.value.byteCount }
-        case .secret, .null, .foreign: 0
-        case .number, .real, .boolean, .date, .accessControl: 8
+        default: 0
         }
     }
 }

@@ -117,10 +117,7 @@ extension KeychainStore {
     }
 
     static func primaryKeyValues(of attributes: ItemDictionary, _ itemClass: ItemClass) -> [ItemValue] {
-        ItemAttribute.primaryKey(of: itemClass).map { attribute in
-            // Empty text and no bytes are one in a primary key.
-            attributes[attribute.key].flatMap { $0.byteCount == 0 ? nil : $0 } ?? attribute.emptyValue
-        }
+        ItemAttribute.primaryKey(of: itemClass).map { attributes[$0.key] ?? $0.emptyValue }
     }
 
     func digests(

@@ -48,7 +48,7 @@ extension KeychainStore {
         var attributes = opened.attributes ?? [:]
         for new in change.attributes { attributes[new.attribute.key] = new.value }
         attributes["mdat"] = .date(now())
-        guard attributes.values.reduce(0, { $0 + $1.byteCount }) <= ItemQuery.maximumAttributeBytes + 1024 else {
+        guard attributes.values.reduce(0, { $0 + $1.byteCount }) <= ItemQuery.maximumAttributeBytes else {
             throw KeychainError(
                 .malformed, "the attributes of the item would have more than \(ItemQuery.maximumAttributeBytes) bytes")
         }

@@ -49,10 +49,9 @@ struct RowSearch {
         else { return }
         var values: [ItemValue] = []
         for attribute in attributes {
-            guard let given = query.attributes.first(where: { $0.attribute.key == attribute.key })?.value,
-                // Empty text and no bytes are one in a primary key, and two in a query.
-                given.byteCount > 0
-            else { return }
+            guard let given = query.attributes.first(where: { $0.attribute.key == attribute.key })?.value else {
+                return
+            }
             values.append(given)
         }
         filter.primaryKey = try protection.primaryKeyDigest(

@@ -3,7 +3,26 @@ import KeychainStore
 import SecretMemory
 import Testing
 
-/// A keychain in memory, its lock, and short ways to ask.
+/// What the owner of class keys does to a keychain of a test.
+protocol TestLock: AnyObject {
+    @discardableResult func lock() -> Bool
+    func unlock()
+    func restart()
+    func removePasscode()
+    func setPasscode()
+}
+
+extension SimulatedLock: TestLock {}
+
+/// Where items may lie. The tests of the engine run on all of these.
+struct EngineHome: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let make: @Sendable () throws -> EngineFixture
+
+    static let all = [EngineHome(testDescription: "in memory") { EngineFixture() }]
+}
+
+/// A keychain, its lock, and short ways to ask.
 final class EngineFixture {
     static let program = Caller(
         applicationIdentifier: "org.example.app", accessGroups: ["org.example.app", "org.example.shared"],
@@ -15,10 +34,22 @@ final class EngineFixture {
     static let nobody = Caller(applicationIdentifier: nil, accessGroups: [], source: .configured)
     static let administrator = Caller(applicationIdentifier: nil, accessGroups: [], source: .administrator)
 
-    let lock = SimulatedLock()
+    let lock: any TestLock
     let store: KeychainStore
+    /// Whatever has to live as long.
+    let owner: AnyObject?
 
-    init() { store = .inMemory(lock) }
+    init(_ store: KeychainStore, _ lock: any TestLock, owner: AnyObject? = nil) {
+        self.store = store
+        self.lock = lock
+        self.owner = owner
+    }
+
+    /// In memory.
+    convenience init() {
+        let lock = SimulatedLock()
+        self.init(.inMemory(lock), lock)
+    }
 
     /// What came of a call: a code, or the results.
     enum Outcome: CustomStringConvertible {

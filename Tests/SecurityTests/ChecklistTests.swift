@@ -1,0 +1,50 @@
+import Foundation
+import Security
+import Testing
+
+@Suite struct ChecklistTests {
+    @Test(arguments: Checklist.rows)
+    func holdsInMemory(_ row: ChecklistRow) throws { try run(row, MemoryHome.self) }
+
+    private func run(_ row: ChecklistRow, _ home: any ChecklistHome.Type) throws {
+        guard row.needs.isSubset(of: home.offers) else { return }
+        try row.body(try home.init())
+    }
+
+    @Test func everyNumberHasARowOrAReason() throws {
+        let rows = Checklist.rows.map(\.number)
+        #expect(Set(rows).count == rows.count)
+        let left = try Self.numbersLeftOut()
+        #expect(Set(left).count == left.count)
+        #expect(Set(rows).isDisjoint(with: left))
+        #expect(Set(rows).union(left) == Checklist.numbers)
+    }
+
+    /// The first column of the last table of the page.
+    private static func numbersLeftOut() throws -> [Int] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let page = try String(contentsOf: root.appendingPathComponent("docs/security-module.md"), encoding: .utf8)
+        let table = try #require(page.components(separatedBy: "| why there is no row |").last)
+        return table.split(separator: "\n").compactMap { line in
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            guard cells.count == 2, !cells[1].isEmpty else { return nil }
+            return Int(cells[0])
+        }
+    }
+
+    @Test func thePageNamesTheNumberOfEachError() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let page = try String(contentsOf: root.appendingPathComponent("docs/security-module.md"), encoding: .utf8)
+        for code in KeychainErrorCodes.all {
+            let line = page.split(separator: "\n").first { line in
+                line.hasPrefix("|") && line.contains(" \(code.status) ")
+                    && line.split(separator: "|")[0].split(whereSeparator: { !$0.isLetter }).contains {
+                        $0 == code.name
+                    }
+            }
+            #expect(line != nil, "\(code.name) \(code.status)")
+        }
+    }
+}
