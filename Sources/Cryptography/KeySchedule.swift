@@ -34,6 +34,10 @@ public enum KeySchedule {
         case recoveryAuthentication = "candado/v1/recovery/authentication"
         /// Wraps one file key of class A, C or D.
         case fileWrapping = "candado/v1/class/file-key"
+        /// Seals the attributes of keychain items.
+        case itemMetadata = "candado/v1/class/item-metadata"
+        /// Wraps the keys of the secrets of keychain items.
+        case itemSecretWrapping = "candado/v1/class/item-secret"
         /// Authenticates a class B key record.
         case fileRecord = "candado/v1/file/record"
         /// Seals bytes to a public key.
@@ -139,6 +143,16 @@ public enum KeySchedule {
         classKey: borrowing SecretBytes, recordPrefix: [UInt8]
     ) throws(CryptographyError) -> SecretBytes {
         try HKDF.expand(classKey, information: Label.fileWrapping.bytes + recordPrefix, count: keySize)
+    }
+
+    /// The key that seals the attributes of the keychain items of a class.
+    public static func itemMetadataKey(classKey: borrowing SecretBytes) throws(CryptographyError) -> SecretBytes {
+        try expand(classKey, .itemMetadata)
+    }
+
+    /// The key that wraps the keys of the secrets of the keychain items of a class.
+    public static func itemSecretWrappingKey(classKey: borrowing SecretBytes) throws(CryptographyError) -> SecretBytes {
+        try expand(classKey, .itemSecretWrapping)
     }
 
     // MARK: From a file key

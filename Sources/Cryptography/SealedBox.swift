@@ -13,7 +13,10 @@ public enum SealedBox {
     public static let overhead = headerSize + ChunkCipher.sealSize
     private static let headerSize = 1 + KeyAgreement.keySize
 
-    /// Seals 1 to ``SecretBytes/maximumCount`` bytes. `context` says what they are; opening needs the same.
+    /// The most bytes that a box holds: 1 MiB.
+    public static let maximumCount = 1 << 20
+
+    /// Seals 1 to ``maximumCount`` bytes. `context` says what they are; opening needs the same.
     ///
     /// Throws `invalidKey` for an unfit public key, `invalidArgument` for another count.
     public static func seal(
@@ -26,7 +29,7 @@ public enum SealedBox {
         _ secret: UnsafeRawBufferPointer, to publicKey: [UInt8], context: [UInt8],
         ephemeral: borrowing KeyAgreement.KeyPair
     ) throws(CryptographyError) -> [UInt8] {
-        guard secret.count > 0, secret.count <= SecretBytes.maximumCount else {
+        guard secret.count > 0, secret.count <= maximumCount else {
             throw .invalidArgument("cannot seal \(secret.count) bytes")
         }
         let shared = try KeyAgreement.sharedSecret(ephemeral.privateKey, with: publicKey)
@@ -51,7 +54,7 @@ public enum SealedBox {
     public static func open(
         _ box: [UInt8], privateKey: borrowing SecretBytes, context: [UInt8]
     ) throws(CryptographyError) -> SecretBytes {
-        guard box.count > overhead, box.count <= overhead + SecretBytes.maximumCount else {
+        guard box.count > overhead, box.count <= overhead + maximumCount else {
             throw .invalidArgument("a sealed box cannot have \(box.count) bytes")
         }
         guard box[0] == version else { throw .invalidArgument("a sealed box of version \(box[0])") }

@@ -43,11 +43,13 @@ final class DeviceKeys: Sendable {
     let keybagAuthentication: SecretBytes
     let attemptAuthentication: SecretBytes
     let attemptDigest: SecretBytes
+    let keychainDigest: SecretBytes
 
     init(_ deviceKey: consuming DeviceKey) throws(CryptographyError) {
         keybagAuthentication = try KeySchedule.keybagAuthenticationKey(deviceKey: deviceKey.bytes)
         attemptAuthentication = try KeySchedule.attemptAuthenticationKey(deviceKey: deviceKey.bytes)
         attemptDigest = try KeySchedule.attemptDigestKey(deviceKey: deviceKey.bytes)
+        keychainDigest = try KeySchedule.keychainDigestKey(deviceKey: deviceKey.bytes)
         self.deviceKey = deviceKey
     }
 }

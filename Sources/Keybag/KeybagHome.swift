@@ -121,6 +121,8 @@ public struct KeybagHome: Hashable, Sendable {
     public var changeLock: FilePath { directory.appending("keybag.lock") }
     /// The recovery capsule in the home.
     public var recoveryCapsule: FilePath { directory.appending("recovery-capsule") }
+    /// The database of the keychain, in a directory of its own.
+    public var keychain: FilePath { directory.appending("keychain/keychain.sqlite") }
     /// The list of the directories that hold copies of the recovery capsule.
     public var capsulePlaces: FilePath { directory.appending("recovery-places") }
 

@@ -89,6 +89,9 @@ final class LockManager: Sendable {
         }
     }
 
+    /// Throws in a forked child of the process in which this was made.
+    func requireOwnProcess() throws(ProtectionError) { try process.check() }
+
     /// The key of a class that is there from the first unlock on, or nil.
     func firstUnlockKey(_ keyClass: KeyClass, _ generation: UInt8) -> ClassKey? {
         afterFirstUnlock.withLock { $0.key(keyClass, generation) }
@@ -97,6 +100,11 @@ final class LockManager: Sendable {
     /// The newest key of such a class.
     func newestFirstUnlockKey(_ keyClass: KeyClass) -> (generation: UInt8, key: ClassKey)? {
         afterFirstUnlock.withLock { $0.newestKey(keyClass) }
+    }
+
+    /// The key of a generation of such a class, or the newest.
+    func firstUnlockItemKey(_ keyClass: KeyClass, _ generation: UInt8?) -> (generation: UInt8, key: ClassKey)? {
+        afterFirstUnlock.withLock { $0.itemKey(keyClass, generation) }
     }
 
     /// Lends a class A file key. Called inside ``withGuarded(_:_:)`` only, so that no lock comes in between.

@@ -111,9 +111,13 @@ extension KeychainStore {
     // MARK: Digests
 
     func primaryKey(of attributes: ItemDictionary, _ header: ItemHeader) throws(KeychainError) -> LookupDigest {
-        let values = ItemAttribute.primaryKey(of: header.itemClass).map { attributes[$0.key] ?? $0.emptyValue }
-        return try protection.primaryKeyDigest(
-            of: values, header.itemClass, accessGroup: header.accessGroup, isSynchronizable: header.isSynchronizable)
+        try protection.primaryKeyDigest(
+            of: Self.primaryKeyValues(of: attributes, header.itemClass), header.itemClass,
+            accessGroup: header.accessGroup, isSynchronizable: header.isSynchronizable)
+    }
+
+    static func primaryKeyValues(of attributes: ItemDictionary, _ itemClass: ItemClass) -> [ItemValue] {
+        ItemAttribute.primaryKey(of: itemClass).map { attributes[$0.key] ?? $0.emptyValue }
     }
 
     func digests(

@@ -11,6 +11,7 @@ public enum ErrorNumber {
     public static let invalidArgument = EINVAL
     public static let fileTooLarge = EFBIG
     public static let noSpace = ENOSPC
+    public static let quota = EDQUOT
     public static let readOnlyFileSystem = EROFS
     public static let tooManyLinks = ELOOP
     public static let notSupported = EOPNOTSUPP

@@ -9,8 +9,8 @@ import Glibc
 ///
 /// Sendable: several threads may read one at a time by borrowing; changing needs the owner.
 public struct SecretBytes: ~Copyable, @unchecked Sendable {
-    /// The most bytes that one secret can have: 1 MiB.
-    public static let maximumCount = 1 << 20
+    /// The most bytes that one secret can have: 1 MiB, and 64 for the length and padding of one that is sealed.
+    public static let maximumCount = (1 << 20) + 64
 
     /// How many bytes there are, 1 to ``maximumCount``.
     public let count: Int

@@ -24,6 +24,8 @@ private func derive(
     case .recoveryAgreement: try KeySchedule.recoveryKeyPair(recoveryKey: key).privateKey.copy()
     case .recoveryAuthentication: try KeySchedule.recoveryAuthenticationKey(recoveryKey: key)
     case .fileWrapping: try KeySchedule.fileWrappingKey(classKey: key, recordPrefix: prefix)
+    case .itemMetadata: try KeySchedule.itemMetadataKey(classKey: key)
+    case .itemSecretWrapping: try KeySchedule.itemSecretWrappingKey(classKey: key)
     case .fileRecord: try KeySchedule.recordAuthenticationKey(fileKey: key)
     // Its key is never given out; the boxes of the vectors open only with the right one.
     case .sealedBox: nil

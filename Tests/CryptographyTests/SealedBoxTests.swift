@@ -22,7 +22,7 @@ import Testing
         #expect(opened == expected)
     }
 
-    @Test(arguments: [1, 31, 32, 33, 352, 4096, SecretBytes.maximumCount], [0, 1, 40])
+    @Test(arguments: [1, 31, 32, 33, 352, 4096, SealedBox.maximumCount], [0, 1, 40])
     func opensWhatItSealed(size: Int, contextSize: Int) throws {
         let pair = try KeyAgreement.generate()
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
@@ -89,7 +89,7 @@ import Testing
         #expect(throws: CryptographyError.invalidArgument("cannot seal 0 bytes")) {
             _ = try Self.seal([], to: pair.publicKey, context: [])
         }
-        let many = SecretBytes.maximumCount + 1
+        let many = SealedBox.maximumCount + 1
         #expect(throws: CryptographyError.invalidArgument("cannot seal \(many) bytes")) {
             _ = try Self.seal([UInt8](repeating: 1, count: many), to: pair.publicKey, context: [])
         }

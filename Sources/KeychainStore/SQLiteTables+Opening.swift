@@ -1,0 +1,156 @@
+import CSQLite
+import KeychainModel
+import LinuxSystem
+import ProtectionModel
+import Synchronization
+
+/// Opening, checking and making the database.
+extension SQLiteTables {
+    /// What a look at a database says has to be done before it can be used.
+    private enum Readiness {
+        case ready
+        case needsPreparing
+    }
+
+    func connect(_ mode: SQLiteConnection.Mode) throws(KeychainError) -> SQLiteConnection {
+        for _ in 0..<3 {
+            guard let identity = try file.identity() else {
+                try prepare()
+                continue
+            }
+            let connection: SQLiteConnection
+            do throws(KeychainError) {
+                connection = try opened(mode, identity)
+                if try readiness(connection) == .needsPreparing {
+                    try prepare()
+                    continue
+                }
+            } catch {
+                if error.code == .damagedDatabase { try setAside(identity) }
+                guard error.databaseResult?.keychainCode == .notAvailable, file.isUnchangeable() else { throw error }
+                return try connectUnchangeable(mode, identity)
+            }
+            // What was opened is what was looked at, when the name leads there before and after.
+            if try file.identity() == identity { return connection }
+        }
+        throw KeychainError(.busy, "the keychain's database is replaced again and again")
+    }
+
+    /// Opens the database on a disk that cannot be written.
+    private func connectUnchangeable(
+        _ mode: SQLiteConnection.Mode, _ identity: DatabaseFile.Identity
+    ) throws(KeychainError) -> SQLiteConnection {
+        let readOnly = KeychainError(.readOnly, "the keychain's database cannot be written")
+        guard mode == .reading else { throw readOnly }
+        let connection = try opened(.immutable, identity)
+        guard try readiness(connection) == .ready else { throw readOnly }
+        return connection
+    }
+
+    private func opened(
+        _ mode: SQLiteConnection.Mode, _ identity: DatabaseFile.Identity
+    ) throws(KeychainError) -> SQLiteConnection {
+        try SQLiteConnection(file.path, mode, identity: identity, busyTimeout: patience)
+    }
+
+    private func readiness(_ connection: SQLiteConnection) throws(KeychainError) -> Readiness {
+        try connection.transaction("BEGIN") { () throws(KeychainError) in
+            guard try storedVersion(connection) == schema.version else { return .needsPreparing }
+            try schema.check(connection)
+            return try storedCheck(connection) == digestKeyCheck ? .ready : .needsPreparing
+        }
+    }
+
+    /// The format version. Throws for a database that is not a keychain's, and for one from the future.
+    private func storedVersion(_ connection: SQLiteConnection) throws(KeychainError) -> Int {
+        let version = Int(try connection.number("PRAGMA user_version") ?? 0)
+        let application = try connection.number("PRAGMA application_id") ?? 0
+        if version == 0, application == 0, try connection.number("SELECT count(*) FROM sqlite_schema") == 0 { return 0 }
+        guard application == DatabaseSchema.applicationIdentifier, version > 0 else {
+            throw KeychainError(.notAvailable, "another program's database lies in the place of the keychain's")
+        }
+        guard version <= schema.version else {
+            throw KeychainError(.needsNewerVersion, "the keychain's database has version \(version)")
+        }
+        return version
+    }
+
+    /// The check of the digest key that its digests were made under. Throws for another keybag's database.
+    private func storedCheck(_ connection: SQLiteConnection) throws(KeychainError) -> [UInt8] {
+        let statement = try connection.statement("SELECT keybag, digest_key_check FROM keychain")
+        defer { statement.reset() }
+        guard try statement.step() else {
+            throw KeychainError(.damagedDatabase, "the keychain's database names no keybag")
+        }
+        guard statement.blob(0) == keybag.bytes else {
+            throw KeychainError(.notAvailable, "the keychain's database belongs to another keybag")
+        }
+        return statement.blob(1)
+    }
+
+    // MARK: Preparing
+
+    /// Makes the database, brings it to the present version, and makes its digests anew when they are another device
+    /// key's: each in one transaction, and by one process alone.
+    private func prepare() throws(KeychainError) {
+        try file.alone { () throws(KeychainError) in
+            if try file.identity() == nil { try file.create() }
+            guard let identity = try file.identity() else {
+                throw KeychainError(.busy, "the keychain's database was removed while it was made")
+            }
+            let connection = try opened(.writing, identity)
+            try connection.execute("PRAGMA journal_mode=WAL")
+            try connection.transaction("BEGIN IMMEDIATE") { () throws(KeychainError) in
+                try migrate(connection, from: try storedVersion(connection))
+                try schema.check(connection)
+                guard try storedCheck(connection) != digestKeyCheck else { return }
+                try renewDigests(SQLiteTransaction(connection, isWriting: true))
+                try connection.statement("UPDATE keychain SET digest_key_check = ?").run([.blob(digestKeyCheck)])
+            }
+        }
+    }
+
+    private func migrate(_ connection: SQLiteConnection, from version: Int) throws(KeychainError) {
+        for migration in schema.migrations.dropFirst(version) {
+            for text in migration { try connection.execute(text) }
+        }
+        if version == 0 {
+            try connection.statement("INSERT INTO keychain (keybag, digest_key_check) VALUES (?, ?)").run([
+                .blob(keybag.bytes), .blob(digestKeyCheck),
+            ])
+        }
+        if version < schema.version {
+            try connection.execute("PRAGMA application_id=\(DatabaseSchema.applicationIdentifier)")
+            try connection.execute("PRAGMA user_version=\(schema.version)")
+        }
+    }
+}
+
+extension DatabaseSchema {
+    /// Throws `damagedDatabase` unless tables and indexes are exactly those of this version: whoever can write the file
+    /// could have added some that change what statements do.
+    func check(_ connection: SQLiteConnection) throws(KeychainError) {
+        guard try Self.texts(of: connection) == expectedTexts() else {
+            throw KeychainError(.damagedDatabase, "the tables of the keychain's database are not its own")
+        }
+    }
+
+    private static let knownTexts = Mutex<[DatabaseSchema: [String]]>([:])
+
+    private static func texts(of connection: SQLiteConnection) throws(KeychainError) -> [String] {
+        try connection.texts(
+            "SELECT coalesce(sql, name) FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name")
+    }
+
+    private func expectedTexts() throws(KeychainError) -> [String] {
+        if let known = Self.knownTexts.withLock({ $0[self] }) { return known }
+        let empty = try SQLiteConnection(
+            ":memory:", .writing, identity: DatabaseFile.Identity(device: 0, inode: 0), busyTimeout: 0)
+        for migration in migrations {
+            for text in migration { try empty.execute(text) }
+        }
+        let texts = try Self.texts(of: empty)
+        Self.knownTexts.withLock { $0[self] = texts }
+        return texts
+    }
+}

@@ -1,0 +1,242 @@
+import Glibc
+import KeychainModel
+import LinuxSystem
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Keybag
+@testable import KeychainStore
+
+@Suite struct DatabaseDamageTests {
+    static let damaged = "keychain.sqlite.damaged-2023-11-14T22:13:20Z"
+
+    private func insert(_ row: ItemRow, _ tables: any ItemTables) throws {
+        _ = try tables.write { (writer) throws(KeychainError) in try writer.insert(row) }
+    }
+
+    /// Ways in which a file is no database any more.
+    enum Damage: String, CaseIterable {
+        case garbage, header, truncated, firstPage, strangeTable, missingTable, noKeybag
+
+        func make(_ bytes: [UInt8]) -> [UInt8] {
+            var result = bytes
+            switch self {
+            case .garbage:
+                result =
+                    Array("no database at all, and longer than the hundred bytes of a header. ".utf8)
+                    + Array(repeating: 7, count: 8192)
+            case .header: result.replaceSubrange(0..<16, with: Array(repeating: 0x41, count: 16))
+            case .truncated: result = Array(result.prefix(4096 + 100))
+            case .firstPage: result.replaceSubrange(100..<4096, with: Array(repeating: 0xFF, count: 3996))
+            default: break
+            }
+            return result
+        }
+
+        var statement: String? {
+            switch self {
+            case .strangeTable: "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM genp; END"
+            case .missingTable: "DROP TABLE inet"
+            case .noKeybag: "DELETE FROM keychain"
+            default: nil
+            }
+        }
+    }
+
+    /// Apple's checklist 58 and 126.
+    @Test(arguments: Damage.allCases, [true, false])
+    func aDamagedDatabaseIsKeptUnderAnotherNameAndANewOneBegun(damage: Damage, isOpen: Bool) throws {
+        let fixture = try StorageFixture(), tables = try fixture.tables()
+        try insert(try fixture.password("a"), tables)
+        try change(fixture.database, "PRAGMA wal_checkpoint(TRUNCATE)")
+        if let statement = damage.statement { try change(fixture.database, statement) }
+        if !isOpen { tables.closeIdle() }
+        var bytes = try fixture.directory.read("home/keychain/keychain.sqlite")
+        if damage.statement == nil {
+            bytes = damage.make(bytes)
+            // Written into the same file, as a failing disk would.
+            let file = try LinuxSystemCalls.shared.openFile(fixture.database, [.write])
+            try LinuxSystemCalls.shared.truncate(file.number, to: 0)
+            try bytes.withUnsafeBytes { try LinuxSystemCalls.shared.writeFully(file.number, $0, at: 0) }
+            // This process's locks on it went with the descriptor: nobody uses the old connections.
+            tables.closeIdle()
+        }
+        let row = try fixture.password("b")
+        let fresh = try fixture.tables()
+        #expect(keychainCode { try insert(row, fresh) } == .damagedDatabase)
+        #expect(try fixture.names().contains(Self.damaged))
+        #expect(try fixture.directory.read(FilePath("home/keychain/\(Self.damaged)" as String) ?? ".") == bytes)
+        try insert(row, fresh)
+        #expect(try StorageFixture.all(fresh).map(\.header) == [row.header])
+        // Whoever had it open finds the new one too.
+        #expect(try StorageFixture.all(tables).map(\.header) == [row.header])
+        let condition = try fixture.store().condition()
+        #expect(condition.damagedDatabases == [Self.damaged] && condition.items[.genericPassword] == 1)
+    }
+
+    @Test func noDamagedDatabaseIsOverwritten() throws {
+        let fixture = try StorageFixture(), tables = try fixture.tables()
+        for round in 1...3 {
+            try insert(try fixture.password("\(round)"), tables)
+            tables.closeIdle()
+            try? LinuxSystemCalls.shared.unlink(fixture.database, in: currentDirectory)
+            try fixture.directory.write(
+                Array(repeating: UInt8(round), count: 5000), to: "home/keychain/keychain.sqlite")
+            #expect(keychainCode { try StorageFixture.all(tables) } == .damagedDatabase)
+        }
+        for (round, name) in [Self.damaged, Self.damaged + "-2", Self.damaged + "-3"].enumerated() {
+            let path = FilePath("home/keychain/" + name) ?? "."
+            #expect(try fixture.directory.read(path) == Array(repeating: UInt8(round + 1), count: 5000))
+        }
+        #expect(try fixture.store().condition().damagedDatabases.count == 3)
+    }
+
+    @Test func whenManyMeetADamagedDatabaseOneMovesIt() throws {
+        let fixture = try StorageFixture()
+        for round in 1...5 {
+            try fixture.directory.write(
+                Array(repeating: UInt8(round), count: 5000), to: "home/keychain-\(round)".path)
+            if round == 1 { try fixture.directory.makeDirectory("home/keychain") }
+            try? LinuxSystemCalls.shared.unlink(fixture.database, in: currentDirectory)
+            try LinuxSystemCalls.shared.rename(
+                fixture.directory.path.appending("home/keychain-\(round)".path), in: currentDirectory,
+                to: fixture.database, in: currentDirectory, replacing: .allowed)
+            let stores = try (0..<8).map { _ in try fixture.tables() }
+            let rows = try (0..<8).map { try fixture.password("\(round) \($0)") }
+            let unexpected = Mutex<[String]>([])
+            WorkerThreads.run(8) { thread in
+                // Whoever met the damage tries again; nobody meets it twice.
+                for attempt in 0..<2 {
+                    let code = keychainCode {
+                        _ = try stores[thread].write { (w) throws(KeychainError) in try w.insert(rows[thread]) }
+                    }
+                    if code == nil { return }
+                    if code != .damagedDatabase || attempt == 1 {
+                        unexpected.withLock { $0.append("\(String(describing: code))") }
+                    }
+                }
+            }
+            #expect(unexpected.withLock { $0 } == [])
+            #expect(try StorageFixture.all(stores[0]).count == 8)
+            #expect(try fixture.store().condition().damagedDatabases.count == round)
+        }
+    }
+
+    /// Apple's checklist 95 to 98, as far as the tables go: what cannot be a row is none, and stands in nobody's way.
+    @Test func rowsThatCannotBeRowsAreSetAsideByTheNextWriter() throws {
+        let changes = [
+            "accessibility = 5", "accessibility = 300", "generation = 256", "generation = -1", "synchronizable = 2",
+            "tombstone = -1", "identifier = x'01'", "access_group = CAST(x'ff' AS TEXT)", "digest_acct = x'00'",
+        ]
+        for change in changes {
+            let fixture = try StorageFixture(), tables = try fixture.tables()
+            let row = try fixture.password("a"), other = try fixture.password("b")
+            try insert(row, tables)
+            try insert(other, tables)
+            try KeychainStoreTests.change(fixture.database, "UPDATE genp SET \(change) WHERE number = 1")
+            #expect(try StorageFixture.all(tables).map(\.header) == [other.header], "\(change)")
+            #expect(try fixture.store().condition().setAside == 0)
+            // The same primary key is free.
+            let again = try fixture.password("a")
+            try insert(again, tables)
+            #expect(try StorageFixture.all(tables).map(\.header) == [other.header, again.header], "\(change)")
+            #expect(try fixture.store().condition().setAside == 1, "\(change)")
+        }
+    }
+
+    @Test func whatIsSetAsideIsKeptUntilItsGroupIsPurged() throws {
+        let fixture = try StorageFixture(), tables = try fixture.tables()
+        for group in ["a", "b"] { try insert(try fixture.password(group, group: group), tables) }
+        let rows = try StorageFixture.all(tables)
+        try tables.write { (writer) throws(KeychainError) in
+            for row in rows { try writer.setAside(row) }
+        }
+        #expect(try StorageFixture.all(tables).isEmpty)
+        #expect(try fixture.store().condition().setAside == 2)
+        let removed = try tables.write { (writer) throws(KeychainError) in try writer.removeSetAside(accessGroup: "a") }
+        #expect(removed == 1)
+        #expect(try fixture.store().condition().setAside == 1)
+    }
+
+    /// Apple's checklist 132 through the file: any byte of any column.
+    @Test func everyByteOfAStoredRowCounts() throws {
+        let fixture = try StorageFixture(), tables = try fixture.tables()
+        try insert(try fixture.password("a"), tables)
+        let connection = try tables.connect(.writing)
+        let columns = SQLiteQuery.columns(.genericPassword).dropFirst().filter { $0 != "digest_gena" }
+        var checked = 0
+        for column in columns {
+            let isNumber = ["synchronizable", "tombstone", "accessibility", "generation"].contains(column)
+            let size = isNumber ? 1 : Int(try #require(try connection.number("SELECT length(\(column)) FROM genp")))
+            for place in 1...max(size, 1) {
+                let value =
+                    isNumber
+                    ? "\(column) + 1"
+                    : """
+                    CAST(substr(CAST(\(column) AS BLOB), 1, \(place - 1)) || \
+                    CASE substr(CAST(\(column) AS BLOB), \(place), 1) WHEN x'41' THEN x'42' ELSE x'41' END || \
+                    substr(CAST(\(column) AS BLOB), \(place + 1)) AS \(column == "access_group" ? "TEXT" : "BLOB"))
+                    """
+                try connection.execute("SAVEPOINT change; UPDATE genp SET \(column) = \(value)")
+                var codes: [KeychainError.Code?] = []
+                var filter = RowFilter(.genericPassword)
+                filter.isTombstone = nil
+                try SQLiteTransaction(connection, isWriting: false).rows(filter) { row in
+                    codes.append(keychainCode { try fixture.protection.attributes(of: row) })
+                    codes.append(keychainCode { try fixture.protection.secret(of: row) })
+                    return true
+                }
+                // Both depend on everything, but the attributes not on the secret.
+                if !codes.isEmpty {
+                    #expect(column == "secret" || codes[0] == .undecodable, "\(column) \(place)")
+                    #expect(codes[1] == .undecodable, "\(column) \(place)")
+                }
+                checked += 1
+                try connection.execute("ROLLBACK TO change; RELEASE change")
+            }
+        }
+        #expect(checked > 300)
+    }
+
+    // MARK: What the file shows
+
+    @Test func theFilesShowGroupsAndNothingElse() throws {
+        let fixture = try StorageFixture(), tables = try fixture.tables()
+        let names = ["distinct-account", "distinct-service", "distinct-label", "distinct-secret", "distinct-server"]
+        for accessibility in Accessibility.allCases {
+            try insert(
+                try fixture.row(
+                    [
+                        "acct": .text(names[0]), "svce": .text(names[1] + "\(accessibility)"), "labl": .text(names[2]),
+                        "gena": .data(Array(names[0].utf8)),
+                    ], secret: Array(names[3].utf8), accessibility, group: "distinct-group"), tables)
+            try insert(
+                try fixture.row(
+                    ["srvr": .text(names[4]), "acct": .text("\(accessibility)")], secret: Array(names[3].utf8),
+                    accessibility, group: "distinct-group", of: .internetPassword), tables)
+        }
+        var seen = 0
+        for name in try fixture.names() {
+            let bytes = try fixture.directory.read(FilePath("home/keychain/" + name) ?? ".")
+            for text in names { #expect(!bytes.contains(text), "\(text) in \(name)") }
+            if bytes.contains("distinct-group") { seen += 1 }
+        }
+        #expect(seen >= 1, "the search is blind")
+    }
+}
+
+extension String {
+    fileprivate var path: FilePath { FilePath(self) ?? "." }
+}
+
+extension [UInt8] {
+    /// True when a text's bytes lie somewhere in these.
+    func contains(_ text: String) -> Bool {
+        let pattern = Array(text.utf8)
+        guard count >= pattern.count else { return false }
+        return (0...(count - pattern.count)).contains { start in
+            self[start] == pattern[0] && self[start..<(start + pattern.count)].elementsEqual(pattern)
+        }
+    }
+}
