@@ -13,9 +13,13 @@ extension Keychain {
         guard let keybag = protection.embeddedKeybag else {
             throw KeychainError(.notAvailable, "there is neither an agent nor a keybag")
         }
+        return administering(try KeychainStore.open(protection.home.keychain, keys: keybag, system: system))
+    }
+
+    /// A store for whoever manages everybody's items.
+    package static func administering(_ store: KeychainStore) -> any KeychainService {
         let administrator = Caller(
             applicationIdentifier: "candado", accessGroups: ["candado"], holdsAllGroups: true, source: .administrator)
-        return LocalKeychain(
-            try KeychainStore.open(protection.home.keychain, keys: keybag, system: system), caller: administrator)
+        return LocalKeychain(store, caller: administrator)
     }
 }

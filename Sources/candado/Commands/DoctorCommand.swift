@@ -1,6 +1,4 @@
 import FileProtection
-import KeychainModel
-import KeychainStore
 
 /// `candado doctor`
 enum DoctorCommand {
@@ -18,8 +16,7 @@ enum DoctorCommand {
         checkMemory(&report)
         checkAgent(keybag.home, context, &report)
         checkRecovery(keybag, &report)
-        checkKeychain(keybag, context.system, &report)
-        checkEntitlements(keybag.home, context.system, &report)
+        KeychainCheck(keybag: keybag, system: context.system).run(&report)
         if keybag.isErased {
             report.add("class keys", .bad, "too many wrong passcodes erased them")
         } else if keybag.hasPasscode {
@@ -87,38 +84,6 @@ enum DoctorCommand {
             report.add("recovery", .good, "there is a recovery key, and the recovery capsule is up to date")
         } catch {
             report.add("recovery", .warning, error.description)
-        }
-    }
-
-    /// What was set aside or moved out of the way is kept until somebody looks at it.
-    private static func checkKeychain(_ keybag: Keybag, _ system: any SystemCalls, _ report: inout DoctorReport) {
-        let condition: KeychainCondition
-        do throws(KeychainError) {
-            condition = try KeychainStore.open(keybag.home.keychain, keys: keybag, system: system).condition()
-        } catch {
-            return report.add("keychain", .bad, error.description)
-        }
-        let count = condition.items.values.reduce(0, +)
-        report.add("keychain", .good, "it has \(count) \(count == 1 ? "item" : "items")")
-        if condition.setAside > 0 {
-            report.add(
-                "keychain", .warning,
-                "\(condition.setAside) items could not be opened and are set aside: restore the home from a backup, or 'candado keychain purge' their access groups"
-            )
-        }
-        for name in condition.damagedDatabases {
-            report.add("keychain", .warning, "a damaged database is kept beside it: \(Quoted.text(name))")
-        }
-    }
-
-    private static func checkEntitlements(
-        _ home: KeybagHome, _ system: any SystemCalls, _ report: inout DoctorReport
-    ) {
-        do throws(KeychainError) {
-            let count = try EntitlementsFile(inHome: home.directory, system: system).list().count
-            if count > 0 { report.add("entitlements", .good, "\(count) \(count == 1 ? "program has" : "programs have") some") }
-        } catch {
-            report.add("entitlements", .bad, error.description)
         }
     }
 }
