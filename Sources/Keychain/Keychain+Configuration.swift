@@ -29,7 +29,7 @@ extension Keychain {
         /// A keychain in this process, for servers and tests: no agent is needed, and none knows of it.
         ///
         /// `home` nil is the one that the environment names. Its keybag is opened, and unlocked at once when it has no
-        /// passcode; to unlock one that has, open it yourself and give it to ``embedded(_:database:accessGroups:)-7cr39``.
+        /// passcode; to unlock one that has, open it yourself and give the keybag to the other form.
         /// `database` nil is the home's own keychain, which the agent serves too; another is begun where no file is.
         /// `accessGroups` are those that this process holds, the first for new items; nil is all, and the first is
         /// named after its program. Who holds the keybag can read every item anyway.
@@ -39,7 +39,7 @@ extension Keychain {
             Configuration(place: .embedded(home, database: database, accessGroups: accessGroups))
         }
 
-        /// The same with a keybag that is open already, such as ``FileProtection/FileProtection/embeddedKeybag``: lock and unlock it, and
+        /// The same with a keybag that is open already, such as `FileProtection.embeddedKeybag`: lock and unlock it, and
         /// the keychain is.
         public static func embedded(
             _ keybag: Keybag, database: FilePath? = nil, accessGroups: [String]? = nil

@@ -8,7 +8,7 @@ extension Keychain {
     ///
     /// The accessibility has no default: it is the decision of whoever stores a secret. Throws `duplicateItem` when it is there already:
     /// ``update(_:secret:accessible:)`` changes it, ``addOrUpdate(_:secret:accessible:)`` does what is needed.
-    /// `notAvailable` for ``KeychainModel/Accessibility/whenPasscodeSetThisDeviceOnly`` without a passcode.
+    /// `notAvailable` for `whenPasscodeSetThisDeviceOnly` without a passcode.
     @discardableResult
     public func add(
         _ password: some Password, secret: some SecretSource, accessible: Accessibility

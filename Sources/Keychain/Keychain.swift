@@ -12,7 +12,7 @@ import KeychainModel
 /// try await Keychain.shared.deleteAll(service: "com.example.notes")    // at logout
 /// ```
 ///
-/// What is locked throws ``KeychainModel/KeychainError/Code/locked`` and is never taken for absent; nothing is ever kept anywhere else
+/// What is locked throws `KeychainError.Code.locked` and is never taken for absent; nothing is ever kept anywhere else
 /// because of an error.
 ///
 /// The calls of one keychain run one after another, on a thread of their own kind: none of Swift's cooperative threads
@@ -44,7 +44,7 @@ public actor Keychain {
         try body(self)
     }
 
-    /// Asks for what the dictionaries of ``KeychainModel/KeychainRequest`` say.
+    /// Asks for what the dictionaries of `KeychainRequest` say.
     func ask(_ request: KeychainRequest) throws(KeychainError) -> (results: [ItemResult], answer: KeychainAnswer) {
         guard !Task.isCancelled else { throw KeychainError(.cancelled, "the task was cancelled") }
         let service: any KeychainService

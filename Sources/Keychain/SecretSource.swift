@@ -2,10 +2,10 @@ import FoundationEssentials
 import KeychainModel
 import SecretMemory
 
-/// What a secret can be made of: a text (its UTF-8), bytes, or an ``KeychainModel/ItemSecret``.
+/// What a secret can be made of: a text (its UTF-8), bytes, or an `ItemSecret`.
 ///
 /// The copy that the keychain works with lies in secret memory. A text, an array or `Data` is ordinary memory of the caller,
-/// which nobody clears but the caller: whoever minds reads straight into an ``KeychainModel/ItemSecret``.
+/// which nobody clears but the caller: whoever minds reads straight into an `ItemSecret`.
 public protocol SecretSource: Sendable {
     /// A copy in secret memory. Throws `malformed` above 1 MiB, `outOfMemory`.
     func itemSecret() throws(KeychainError) -> ItemSecret
