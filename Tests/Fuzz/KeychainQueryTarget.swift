@@ -116,7 +116,8 @@ private final class Scene {
     init() { store = .inMemory(lock) }
 
     static func secret(_ bytes: [UInt8]) -> ItemSecret {
-        (try? SecretBytes(copying: bytes)).map { ItemSecret($0) } ?? ItemSecret()
+        guard let secret = try? SecretBytes(copying: bytes) else { return ItemSecret() }
+        return ItemSecret(secret)
     }
 
     func step(_ input: inout Input) {
@@ -141,7 +142,7 @@ private final class Scene {
         let before = listing()
         do throws(KeychainError) {
             var results = 0
-            let answer = try store.perform(request, as: caller) { (result) throws(KeychainError) in results += 1 }
+            let answer = try store.perform(request, as: caller) { _ in results += 1 }
             precondition(answer.count >= 0 && results <= max(1, answer.count))
             switch request {
             case .find, .list: precondition(listing() == before)
@@ -161,7 +162,9 @@ private final class Scene {
             let query = tombstones.merging(["sync": .text("syna")]) { first, _ in first }
             do throws(KeychainError) {
                 try store.perform(.list(query), as: Self.administrator) { (result) throws(KeychainError) in
-                    let attributes = (result.attributes ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+                    let attributes = (result.attributes ?? [:]).sorted { $0.key < $1.key }.map {
+                        "\($0.key)=\($0.value)"
+                    }
                     lines.append("\(result.reference.bytes) \(result.accessGroup) \(result.isLocked) \(attributes)")
                 }
             } catch { preconditionFailure("a list failed: \(error)") }
