@@ -75,7 +75,8 @@ let package = Package(
             dependencies: ["Keychain", "KeychainModel", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
         // Floor 6
         .executableTarget(
-            name: "candado", dependencies: ["FileProtection", "Keychain", "KeychainModel", "ProtectionAudit"]),
+            name: "candado",
+            dependencies: ["FileProtection", "Keychain", "KeychainModel", "KeychainStore", "ProtectionAudit"]),
         .executableTarget(
             name: "candado-agent",
             dependencies: ["AgentServer", "Keybag", "ProtectionModel", "LinuxSystem", "SecretMemory"]),
@@ -87,6 +88,10 @@ let package = Package(
             path: "Benchmarks/Foundation"),
         .executableTarget(
             name: "candado-agent-benchmark", dependencies: ["FileProtection"], path: "Benchmarks/Agent"),
+        .executableTarget(
+            name: "candado-keychain-benchmark",
+            dependencies: ["FileProtection", "Keychain", "KeychainModel", "KeychainStore", "Security"],
+            path: "Benchmarks/Keychain"),
         // Test support and tests
         .target(
             name: "TestSupport", dependencies: ["LinuxSystem", "ProtectionModel", "SecretMemory"],
@@ -107,7 +112,9 @@ let package = Package(
         .testTarget(name: "KeychainStoreTests", dependencies: ["KeychainStore", "Keybag", "TestSupport"]),
         .testTarget(
             name: "KeychainTests",
-            dependencies: ["Keychain", "KeychainStore", "FileProtection", "TestSupport", "candado-agent"]),
+            dependencies: [
+                "Keychain", "KeychainStore", "FileProtection", "Cryptography", "TestSupport", "candado-agent",
+            ]),
         .testTarget(
             name: "SecurityTests",
             dependencies: ["Security", "Keychain", "KeychainStore", "TestSupport", "candado-agent"]),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Callable, List
 
 from .measure import Contestant, program, quietly
-from .workshop import fresh_copy, remove
+from .workshop import PYTHON, fresh_copy, remove
 
 MIB = 1 << 20
 
@@ -298,6 +298,77 @@ def passcode_row(shop, sizes):
     ], [], "ms")
 
 
+def keychain_call(shop, *words, home=None):
+    return [shop.keychain_benchmark, "--home", home or shop.home, *map(str, words)]
+
+
+def keyring_call(shop, *words):
+    """gnome-keyring with so many items, over a bus of its own, on the disk."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "secret_service.py")
+    home = os.path.join(shop.disk, "keyrings")
+    os.makedirs(home, exist_ok=True)
+    return [PYTHON, script, home, *map(str, words)]
+
+
+def seconds_of(*contestants):
+    return [Contestant(name, command, prints_seconds=True) for name, command in contestants]
+
+
+def keychain_add_row(shop, sizes):
+    few, count = sizes["few items"], sizes["keychain calls"]
+    home = shop.other_home("home-on-disk", shop.disk)
+    quietly(keychain_call(shop, "fill", few, 0, home=home))
+    ours = f"add, {few:,} present"
+    return Row(f"keychain: add an item, ext4, {few:,} present, median of one", seconds_of(
+        (ours, keychain_call(shop, "add", few, count, home=home)),
+        ("gnome-keyring", keyring_call(shop, "add", few, max(count // 10, 5)))),
+        [ratio("at most 0.1 x gnome-keyring", ours, "gnome-keyring", 0.1)], "us")
+
+
+def keychain_many_row(shop, sizes):
+    """Two homes, so that both counts are there in one run."""
+    few, many, count = sizes["few items"], sizes["many items"], sizes["keychain calls"]
+    homes = [shop.other_home(name, shop.memory) for name in ("home-few-items", "home-many-items")]
+    for home, present in zip(homes, (few, many)):
+        quietly(keychain_call(shop, "fill", present, 0, home=home))
+    first, last, find = f"add, {few:,} present", f"add, {many:,} present", f"look up a secret, {many:,} present"
+    return Row("keychain through the agent, tmpfs, median of one call", seconds_of(
+        (first, keychain_call(shop, "add", few, count, home=homes[0])),
+        (last, keychain_call(shop, "add", many, count, home=homes[1])),
+        (find, keychain_call(shop, "find", many, 10 * count, home=homes[1])),
+        (f"gnome-keyring, look up, {few:,} present", keyring_call(shop, "find", few, max(count // 10, 5)))),
+        [ratio(f"add: at most 2 x with {few:,} present", last, first, 2),
+         Goal("look-up at most 150 us", lambda of: of[find].seconds * 1e6, 150, unit=" us")], "us")
+
+
+def keychain_mixed_row(shop, sizes):
+    processes, calls = sizes["keychain processes"], sizes["mixed calls"]
+    shop.start_agent()
+    return Row(f"keychain: {processes} processes, {calls:,} mixed calls each, nothing lost", seconds_of(
+        ("mixed calls", keychain_call(shop, "mixed", processes, calls))), [], "per second", processes * calls)
+
+
+def keychain_memory_row(shop, sizes):
+    count = sizes["items in memory"]
+    rate = lambda name: Goal(f"{name}: at least 100,000 a second", lambda of: count / of[name].seconds, 100_000, True, "/s")
+    return Row(f"keychain in memory: {count:,} adds", seconds_of(
+        ("adds in memory", keychain_call(shop, "memory", 0, count)),
+        ("SecItemAdd in memory", keychain_call(shop, "memory-sec-item", 0, count))),
+        [rate("adds in memory"), rate("SecItemAdd in memory")], "per second", count)
+
+
+def keychain_get_row(shop, sizes):
+    shop.start_agent()
+    secret = shop.random_file("secret", 32)
+    names = ("--service", "benchmark-get", "--account", "a")
+    with open(secret, "rb") as stdin:
+        quietly([shop.candado, "keychain", "add", "--home", shop.home, *names], stdin=stdin)
+    goal = Goal("at most 12 ms", lambda of: of["keychain get"].seconds * 1000, 12, unit=" ms")
+    return Row("`candado keychain get`, start to exit", [
+        Contestant("keychain get", [shop.candado, "keychain", "get", "--home", shop.home, *names], repeat=20),
+        Contestant("true", [program("true")], repeat=20)], [goal], "ms")
+
+
 ROWS = {
     "write": write_row,
     "read": read_row,
@@ -321,4 +392,9 @@ ROWS = {
     "library": library_row,
     "status": status_row,
     "idle": idle_row,
+    "keychain-add": keychain_add_row,
+    "keychain-many": keychain_many_row,
+    "keychain-mixed": keychain_mixed_row,
+    "keychain-memory": keychain_memory_row,
+    "keychain-get": keychain_get_row,
 }

@@ -8,12 +8,18 @@ import time
 
 from .measure import Failed, program, quietly, say
 
-PACKAGES = {"age": "age", "gocryptfs": "gocryptfs", "fusermount3": "fuse3", "getfattr": "attr", "time": "time", "ssh-add": "openssh-client"}
+PACKAGES = {"age": "age", "gocryptfs": "gocryptfs", "fusermount3": "fuse3", "getfattr": "attr", "time": "time", "ssh-add": "openssh-client",
+            "gnome-keyring-daemon": "gnome-keyring", "dbus-run-session": "dbus"}
+# Debian's own interpreter, which sees Debian's modules.
+PYTHON = "/usr/bin/python3"
+MODULES = {"secretstorage": "python3-secretstorage"}
 
 
 def install_peers():
     """Installs the Debian packages that are missing; a peer that cannot be had makes its row 'not measured'."""
     missing = [package for name, package in PACKAGES.items() if shutil.which(name) is None]
+    missing += [package for name, package in MODULES.items()
+                if subprocess.run([PYTHON, "-c", f"import {name}"], stderr=subprocess.DEVNULL).returncode != 0]
     if not missing:
         return
     say("installing " + " ".join(missing))
@@ -24,7 +30,8 @@ def install_peers():
         say(f"warning: {failure}")
 
 
-PRODUCTS = ("candado", "candado-agent", "candado-benchmark", "candado-agent-benchmark", "candado-foundation-benchmark")
+PRODUCTS = ("candado", "candado-agent", "candado-benchmark", "candado-agent-benchmark", "candado-foundation-benchmark",
+            "candado-keychain-benchmark")
 # A C program, which no package manager builds.
 LIBRARY_BENCHMARK = "candado-library-benchmark"
 
@@ -51,13 +58,14 @@ class Workshop:
     """Scratch space on tmpfs and on ext4, removed at the end; the keybag; the commands."""
 
     def __init__(self, programs, memory, disk):
-        self.candado, _, self.benchmark, self.agent_benchmark, self.foundation_benchmark = (
+        (self.candado, _, self.benchmark, self.agent_benchmark, self.foundation_benchmark, self.keychain_benchmark) = (
             os.path.join(programs, name) for name in PRODUCTS)
         self.library_benchmark = os.path.join(programs, LIBRARY_BENCHMARK)
         self.ssh = None
         self.memory = tempfile.mkdtemp(prefix="candado-benchmark-", dir=memory)
         self.disk = tempfile.mkdtemp(prefix="candado-benchmark-", dir=disk)
         self.mounts = []
+        self.others = []
         self.passcode = os.path.join(self.memory, "passcode")
         with open(os.open(self.passcode, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write("correct horse battery staple")
@@ -70,7 +78,9 @@ class Workshop:
             subprocess.run([program("fusermount3"), "-u", mountpoint], check=False)
             process.wait(20)
         self.mounts = []
-        subprocess.run([self.candado, "agent", "--stop", "--home", self.home, "--quiet"], check=False)
+        for home in [self.home, *self.others]:
+            subprocess.run([self.candado, "agent", "--stop", "--home", home, "--quiet"], check=False)
+        self.others = []
         if self.ssh:
             self.ssh.terminate()
             self.ssh.wait(20)
@@ -84,9 +94,9 @@ class Workshop:
         shutil.rmtree(self.memory, ignore_errors=True)
         shutil.rmtree(self.disk, ignore_errors=True)
 
-    def new_home(self, name, cost=None):
+    def new_home(self, name, cost=None, place=None):
         """A keybag of its own; `cost` is the scrypt exponent, or None for the calibrated default."""
-        home = os.path.join(self.memory, name)
+        home = os.path.join(place or self.memory, name)
         command = [self.candado, "init", "--home", home, "--passcode-file", self.passcode, "--no-recovery-key"]
         quietly(command + (["--kdf-cost", cost] if cost else []))
         return home
@@ -98,6 +108,13 @@ class Workshop:
     def keyless(self, verb, *rest):
         """A candado command that needs no key."""
         return [self.candado, verb, "--home", self.home, *rest]
+
+    def other_home(self, name, place):
+        """A keybag of its own with an agent that is unlocked; both end with the row."""
+        home = self.new_home(name, cost="10", place=place)
+        self.others.append(home)
+        quietly([self.candado, "unlock", "--home", home, "--passcode-file", self.passcode])
+        return home
 
     def start_agent(self):
         """Starts and unlocks the agent of the home; it ends with the row."""

@@ -9,8 +9,8 @@ import Synchronization
 /// A thread is started when there is work and fewer run than the limit, does what waits in the order in which it came,
 /// and ends when nothing waits: an idle process has none. Work may not wait for other work of the same threads.
 /// Thread-safe.
-final class BlockingThreads: Sendable {
-    typealias Job = @Sendable () -> Void
+package final class BlockingThreads: Sendable {
+    package typealias Job = @Sendable () -> Void
 
     /// Whole operations, which may take minutes.
     static let operations = BlockingThreads(limit: 8)
@@ -25,10 +25,10 @@ final class BlockingThreads: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    init(limit: Int) { self.limit = limit }
+    package init(limit: Int) { self.limit = limit }
 
     /// Has `job` done by one of the threads. Where no thread can be had the caller's does it.
-    func start(_ job: @escaping Job) {
+    package func start(_ job: @escaping Job) {
         let needsThread = state.withLock { state in
             state.waiting.append(job)
             guard state.running < limit else { return false }

@@ -15,8 +15,8 @@ public struct KeychainImport: Hashable, Sendable {
 /// Exports: the items that may leave this machine, sealed as they are, in a database of their own.
 /// `docs/formats/keychain.md`.
 extension KeychainStore {
-    /// Writes the items of the accessibilities that are not ThisDeviceOnly into a new file, tombstones included, and returns
-    /// how many. They stay sealed under the class keys, so a recovery capsule of the same keybag is needed to open them;
+    /// Writes the items of the accessibilities that are not ThisDeviceOnly into a new file, without tombstones, and returns how
+    /// many. They stay sealed under the class keys, so a recovery capsule of the same keybag is needed to open them;
     /// no key is needed to write them.
     ///
     /// Throws `inputOutput` when the file is there or cannot be written; nothing is left of it then.
@@ -45,9 +45,7 @@ extension KeychainStore {
             return try tables.transaction(isWriting: false) { (transaction) throws(KeychainError) in
                 var count = 0
                 for itemClass in ItemClass.stored {
-                    var filter = RowFilter(itemClass)
-                    filter.isTombstone = nil
-                    try transaction.rows(filter) { (row) throws(KeychainError) in
+                    try transaction.rows(RowFilter(itemClass)) { (row) throws(KeychainError) in
                         guard !row.header.accessibility.isThisDeviceOnly else { return true }
                         try KeychainExport.insert(row, into: export)
                         count += 1
@@ -91,7 +89,7 @@ extension KeychainStore {
         _ row: ItemRow?, _ transaction: SQLiteTransaction, _ protection: SealedProtection,
         _ result: inout KeychainImport
     ) throws(KeychainError) {
-        guard let row, !row.header.accessibility.isThisDeviceOnly else {
+        guard let row, !row.header.accessibility.isThisDeviceOnly, !row.header.isTombstone else {
             result.undecodable += 1
             return
         }

@@ -60,6 +60,16 @@ struct DatabaseFile: Sendable {
         return Identity(device: status.device, inode: status.inode)
     }
 
+    /// True where nobody can write, and no log waits to be read: then SQLite is told that the file does not change, because
+    /// it could not make the files that it needs beside one that does.
+    func isUnchangeable() -> Bool {
+        guard let opened = try? system.openFile(directory, [.read, .directory]),
+            let fileSystem = try? system.fileSystem(opened.number), fileSystem.isReadOnly
+        else { return false }
+        let log = try? system.status(of: Self.path(path, with: "-wal"), in: currentDirectory, followLinks: false)
+        return (log?.size ?? 0) == 0
+    }
+
     // MARK: Making and moving
 
     /// Runs `body` while nobody else makes the database or moves it away.

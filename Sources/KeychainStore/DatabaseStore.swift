@@ -50,6 +50,8 @@ extension KeychainStore {
             try transaction.rows(filter) { (row) throws(KeychainError) in
                 do throws(KeychainError) {
                     let attributes = try protection.openAttributes(of: row)
+                    // Of what a tombstone was, only the old digests knew.
+                    if row.header.isTombstone { return true }
                     var renewed = row
                     (renewed.primaryKey, renewed.digests) = try protection.digests(of: attributes, row.header)
                     try transaction.replace(renewed)

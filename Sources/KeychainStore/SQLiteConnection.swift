@@ -13,6 +13,7 @@ final class SQLiteConnection: @unchecked Sendable {
         case immutable
     }
 
+    let mode: Mode
     private let database: OpaquePointer
     private var statements: [String: SQLiteStatement] = [:]
     /// More kinds of query than there are; whoever makes more gets them prepared anew.
@@ -35,6 +36,7 @@ final class SQLiteConnection: @unchecked Sendable {
             throw failure
         }
         database = opened
+        self.mode = mode
         self.identity = identity
         sqlite3_busy_timeout(database, busyTimeout)
         try configure(mode)
@@ -78,7 +80,8 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// The error of a result.
     func failure(_ code: Int32) -> KeychainError {
-        SQLiteError(code: code, errorNumber: sqlite3_system_errno(database)).keychainError
+        let isSystems = code & 0xFF == SQLITE_IOERR || code & 0xFF == SQLITE_CANTOPEN
+        return SQLiteError(code: code, errorNumber: isSystems ? candado_last_errno(database) : 0).keychainError
     }
 
     /// Runs statements without parameters and results.

@@ -27,12 +27,24 @@ extension SQLiteTables {
                 }
             } catch {
                 if error.code == .damagedDatabase { try setAside(identity) }
-                throw error
+                guard error.databaseResult?.keychainCode == .notAvailable, file.isUnchangeable() else { throw error }
+                return try connectUnchangeable(mode, identity)
             }
             // What was opened is what was looked at, when the name leads there before and after.
             if try file.identity() == identity { return connection }
         }
         throw KeychainError(.busy, "the keychain's database is replaced again and again")
+    }
+
+    /// Opens the database on a disk that cannot be written.
+    private func connectUnchangeable(
+        _ mode: SQLiteConnection.Mode, _ identity: DatabaseFile.Identity
+    ) throws(KeychainError) -> SQLiteConnection {
+        let readOnly = KeychainError(.readOnly, "the keychain's database cannot be written")
+        guard mode == .reading else { throw readOnly }
+        let connection = try opened(.immutable, identity)
+        guard try readiness(connection) == .ready else { throw readOnly }
+        return connection
     }
 
     private func opened(

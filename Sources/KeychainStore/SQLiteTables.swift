@@ -109,6 +109,8 @@ package final class SQLiteTables: ItemTables {
     }
 
     private func give(_ connection: SQLiteConnection, isWriting: Bool) {
+        // The disk may be writable the next time.
+        if connection.mode == .immutable { return }
         pool.withLock { pool in
             guard pool.identity == nil || pool.identity == connection.identity else { return }
             pool.identity = connection.identity

@@ -39,6 +39,18 @@ struct Invocation: Sendable {
         return text
     }
 
+    /// The values of an option that may be given several times, as texts.
+    func texts(_ name: OptionName) throws(UsageError) -> [String] {
+        var result: [String] = []
+        for value in options[name] ?? [] {
+            guard let text = value.text else {
+                throw UsageError("the value \(value.quoted) of '--\(name.rawValue)' is not UTF-8")
+            }
+            result.append(text)
+        }
+        return result
+    }
+
     /// The option's value as a number, or nil when it was not given.
     func number(_ name: OptionName) -> Int? { value(name)?.text.flatMap { Int($0) } }
 }
@@ -185,14 +197,19 @@ struct ArgumentParser: Sendable {
         guard let value = following, !value.bytes.isEmpty else {
             throw UsageError("'\(name)' needs a value", hint: "write '\(name) \(definition.valueName)'")
         }
-        guard state.options[definition.name] == nil else { throw UsageError("'\(name)' is given twice") }
+        guard definition.repeats || state.options[definition.name] == nil else {
+            throw UsageError("'\(name)' is given twice")
+        }
         try Self.check(value, kind, of: "'\(name)'")
-        state.options[definition.name] = [value]
+        state.options[definition.name, default: []].append(value)
     }
 
     // MARK: Checks
 
     private func checkBuild(_ definition: OptionDefinition) throws(UsageError) {
+        if let refusal = definition.refusal {
+            throw UsageError("there is no '--\(definition.name.rawValue)': \(refusal)", hint: Self.secretHint)
+        }
         guard definition.isInThisBuild else {
             throw UsageError("'--\(definition.name.rawValue)' is not in this build")
         }
@@ -212,6 +229,10 @@ struct ArgumentParser: Sendable {
         _ operands: [Argument], _ given: [OptionName: [Argument]], of command: CommandDefinition
     ) throws(UsageError) {
         let usage = "usage: \(command.synopsis)"
+        if let refusal = command.operandRefusal, operands.count > command.operands.count {
+            throw UsageError(
+                "'\(command.name.rawValue)' takes no operand: \(refusal)", hint: Self.secretHint)
+        }
         let replaced = command.options.first { $0.replacesOperands && given[$0.name] != nil }
         if let replaced {
             guard operands.isEmpty else {
@@ -278,6 +299,8 @@ struct ArgumentParser: Sendable {
         }
         return UsageError("unknown option \(quoted)", hint: Self.helpHint(state.command?.name.rawValue))
     }
+
+    private static let secretHint = "give it by stdin, --secret-file, --secret-fd, or on a terminal"
 
     private static func helpHint(_ command: String?) -> String {
         "run 'candado \(command.map { $0 + " " } ?? "")--help'"

@@ -32,6 +32,33 @@ enum OptionName: String, CaseIterable, Sendable {
     case follow
     case foreground
     case stop
+    case service
+    case server
+    case account
+    case internetProtocol = "protocol"
+    case port
+    case path
+    case label
+    case comment
+    case group
+    case allGroups = "all-groups"
+    case accessible
+    case synchronizable
+    case local
+    case secretFile = "secret-file"
+    case secretDescriptor = "secret-fd"
+    case outputDescriptor = "output-fd"
+    case newAccount = "new-account"
+    case newLabel = "new-label"
+    case newComment = "new-comment"
+    case newGroup = "new-group"
+    case newAccessible = "new-accessible"
+    case all
+    case yes
+    case identifier
+    case remove
+    case secret
+    case password
 }
 
 /// The words by which each command is called.
@@ -55,6 +82,15 @@ enum CommandName: String, CaseIterable, Sendable {
     case read
     case repair
     case audit
+    case keychainAdd = "keychain add"
+    case keychainGet = "keychain get"
+    case keychainList = "keychain list"
+    case keychainUpdate = "keychain update"
+    case keychainDelete = "keychain delete"
+    case keychainPurge = "keychain purge"
+    case keychainAdopt = "keychain adopt"
+    case keychainEntitle = "keychain entitle"
+    case keychainEntitlements = "keychain entitlements"
     case generateManual = "generate man"
     case generateCompletions = "generate completions"
 
@@ -90,6 +126,10 @@ struct OptionDefinition: Sendable {
     let isInThisBuild: Bool
     /// True when operands are not asked for if it is given.
     let replacesOperands: Bool
+    /// True when it may be given several times.
+    var repeats = false
+    /// Why there is no such option, for one that is left out on purpose.
+    var refusal: String?
 
     /// A flag.
     static func flag(
@@ -111,6 +151,20 @@ struct OptionDefinition: Sendable {
             isInThisBuild: isInThisBuild, replacesOperands: false)
     }
 
+    /// One that people look for and that must not be. Its value is never repeated in what is said.
+    static func refused(_ name: OptionName, _ reason: String) -> OptionDefinition {
+        var definition = flag(name, reason, isInThisBuild: false)
+        definition.refusal = reason
+        return definition
+    }
+
+    /// The same option, which may be given several times.
+    var repeated: OptionDefinition {
+        var definition = self
+        definition.repeats = true
+        return definition
+    }
+
     /// How it is written: `-r, --recursive` or `--class C`.
     var usage: String {
         var text = short.map { "-\($0), " } ?? ""
@@ -122,7 +176,7 @@ struct OptionDefinition: Sendable {
     /// How it is written in a synopsis: the short form when there is one.
     var synopsis: String {
         if let short { return "-\(short)" }
-        return value == nil ? "--" + name.rawValue : "--\(name.rawValue) \(valueName)"
+        return value == nil ? "--" + name.rawValue : "--\(name.rawValue) \(valueName)\(repeats ? "..." : "")"
     }
 }
 
@@ -172,12 +226,14 @@ struct CommandDefinition: Sendable {
     let examples: [CommandExample]
     /// True for what only packagers call.
     let isHidden: Bool
+    /// Why it takes no operands, where one that is given may be a secret and is not repeated in what is said.
+    let operandRefusal: String?
 
     /// Describes a command.
     init(
         _ name: CommandName, summary: String, description: [String], operands: [OperandDefinition] = [],
         options: [OptionDefinition] = [], statuses: [ExitStatus] = [], examples: [CommandExample] = [],
-        isHidden: Bool = false
+        isHidden: Bool = false, operandRefusal: String? = nil
     ) {
         self.name = name
         self.summary = summary
@@ -187,6 +243,7 @@ struct CommandDefinition: Sendable {
         self.statuses = statuses
         self.examples = examples
         self.isHidden = isHidden
+        self.operandRefusal = operandRefusal
     }
 
     /// The options that help shows.

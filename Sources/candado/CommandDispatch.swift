@@ -24,6 +24,15 @@ enum CommandDispatch {
         case .read: return try ReadCommand.run(context)
         case .repair: return try EachFileCommands.repair(context)
         case .audit: return try AuditCommand.run(context)
+        case .keychainAdd: return try KeychainAddCommand.run(context)
+        case .keychainGet: return try KeychainGetCommand.run(context)
+        case .keychainList: return try KeychainListCommand.run(context)
+        case .keychainUpdate: return try KeychainUpdateCommand.run(context)
+        case .keychainDelete: return try KeychainDeleteCommand.run(context)
+        case .keychainPurge: return try KeychainGroupCommands.purge(context)
+        case .keychainAdopt: return try KeychainGroupCommands.adopt(context)
+        case .keychainEntitle: return try EntitlementCommands.entitle(context)
+        case .keychainEntitlements: return try EntitlementCommands.list(context)
         }
     }
 }

@@ -1,3 +1,4 @@
+import KeychainModel
 import LinuxSystem
 import ProtectionModel
 
@@ -55,6 +56,9 @@ enum CommandLineInterface {
         case let error as ProtectionError:
             console.error(error)
             return ExitStatus(error.code).rawValue
+        case let error as KeychainError:
+            console.error(error)
+            return ExitStatus(error.code).rawValue
         case let error as SystemError:
             // A reader that went away, as `head` does, is not worth a message.
             guard error.errorNumber != brokenPipe else { return ExitStatus.failed.rawValue }
@@ -70,7 +74,7 @@ enum CommandLineInterface {
 
     private static func isInterruption(_ error: any Error) -> Bool {
         if let error = error as? ProtectionError, case .cancelled = error.code { return true }
-        return false
+        return (error as? KeychainError)?.code == .cancelled
     }
 
     /// Writes what is left of the result. A result that nobody got is a failure, whatever the command achieved; a reader

@@ -7,7 +7,7 @@ enum CommandTable {
     static let version = "0.1.0"
 
     /// One sentence on the whole program.
-    static let summary = "protect files by class and lock state"
+    static let summary = "protect files and secrets by class and lock state"
 
     /// Reads a command line by this table.
     static let parser = ArgumentParser(
@@ -32,7 +32,7 @@ enum CommandTable {
     /// What the contract has and this build does not.
     static let missingCommands: [String: String] = [
         "mount": "this build has no mount",
-        "keychain": "this build protects files only", "keybag": "this build has no export, import or rotation",
+        "keybag": "this build has no export, import or rotation",
     ]
 
     /// The names of the classes, strongest first.
@@ -65,7 +65,9 @@ enum CommandTable {
     private static let treeStatuses = keyStatuses + [.partlyDone]
 
     /// All commands, in the order of help.
-    static let commands: [CommandDefinition] = [
+    static let commands: [CommandDefinition] = fileCommands + keychainCommands + generators
+
+    private static let fileCommands: [CommandDefinition] = [
         CommandDefinition(
             .initialize, summary: "make a keybag for this user",
             description: [
@@ -375,6 +377,9 @@ enum CommandTable {
             examples: [
                 CommandExample(line: "candado audit ~/Documents", explanation: "what is not protected")
             ]),
+    ]
+
+    private static let generators: [CommandDefinition] = [
         CommandDefinition(
             .generateManual, summary: "write the manual pages",
             description: ["Writes candado.1 and one page a command to a directory."],

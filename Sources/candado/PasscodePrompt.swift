@@ -9,7 +9,7 @@ struct PasscodePrompt: Sendable {
     /// The most bytes that any source may give.
     static let maximumCount = 4096
     /// What a person is told who typed two things.
-    static let differ = "the two passcodes differ"
+    static func differ(_ noun: String) -> String { "the two \(noun)s differ" }
 
     private let system: any SystemCalls
     private let console: Console
@@ -47,9 +47,17 @@ struct PasscodePrompt: Sendable {
 
     /// Reads a new passcode, twice where a person is asked.
     func readNew(_ source: PasscodeSource, prompt: String) throws -> SecretBytes {
-        var question = SecretQuestion(prompt: prompt, explanation: "Choose the passcode that unlocks your files.")
+        try readTwice(
+            source,
+            SecretQuestion(prompt: prompt, explanation: "Choose the passcode that unlocks your files."))
+    }
+
+    /// Reads what is new, twice where a person is asked.
+    func readTwice(_ source: PasscodeSource, _ first: SecretQuestion) throws -> SecretBytes {
+        var question = first
         guard source.isPerson else { return try read(source, question) }
-        let again = SecretQuestion(prompt: "The same again: ", explanation: "Type the new passcode again.")
+        let again = SecretQuestion(
+            prompt: "The same again: ", explanation: "Type the new \(question.noun) again.", noun: question.noun)
         question.repeatPrompt = again.prompt
         var tries = 0
         while true {
@@ -60,9 +68,9 @@ struct PasscodePrompt: Sendable {
             let second = try read(source, again)
             if first.equals(second) { return first }
             guard tries < Self.triesOfPerson else {
-                throw CommandFailure(.failed, Self.differ, hints: ["nothing was changed"])
+                throw CommandFailure(.failed, Self.differ(question.noun), hints: ["nothing was changed"])
             }
-            question.complaint = Self.differ
+            question.complaint = Self.differ(question.noun)
         }
     }
 
@@ -111,7 +119,7 @@ struct PasscodePrompt: Sendable {
         case .descriptor(let number):
             answer = try readAll(number)
         }
-        guard let answer else { throw ProtectionError(.invalidArgument, "the passcode is empty") }
+        guard let answer else { throw ProtectionError(.invalidArgument, "the \(question.noun) is empty") }
         return answer
     }
 
@@ -121,7 +129,7 @@ struct PasscodePrompt: Sendable {
             return try terminal.readSecretLine(prompt: question.prompt)
         }
         guard let program = programOfDisplay else {
-            throw ProtectionError(.noPasscodeSource, "a passcode is needed and there is no terminal to ask on")
+            throw ProtectionError(.noPasscodeSource, "a \(question.noun) is needed and there is no terminal to ask on")
         }
         return try ask(by: program, question, &isRepeated)
     }

@@ -13,6 +13,8 @@ struct SecretQuestion: Sendable, Hashable {
     var complaint: String?
     /// The prompt for the same answer again, where that can be asked for at once.
     var repeatPrompt: String?
+    /// What is asked for.
+    var noun = "passcode"
 }
 
 /// What a pinentry program answered.
@@ -80,7 +82,7 @@ struct PinentryDialog: ~Copyable {
         try expectOK(try perform("SETPROMPT", question.prompt.trimmed))
         if let complaint = question.complaint { try expectOK(try perform("SETERROR", complaint)) }
         if let again = question.repeatPrompt, case .ok = try perform("SETREPEAT", again.trimmed) {
-            _ = try perform("SETREPEATERROR", PasscodePrompt.differ)
+            _ = try perform("SETREPEATERROR", PasscodePrompt.differ(question.noun))
         }
         try send("GETPIN")
         let outcome = try reply(ofPerson: true)

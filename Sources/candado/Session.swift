@@ -1,5 +1,6 @@
 import FileProtection
 import Glibc
+import KeychainModel
 
 /// Where the class keys are for one command: with the agent, when one runs, else with a keybag opened in this process. And
 /// the one moment at which it is unlocked for this command alone: when something turns out to be locked.
@@ -37,9 +38,18 @@ final class Session {
     func unlocking<R>(canRunAgain: () -> Bool = { true }, _ body: () throws -> R) throws -> R {
         do {
             return try body()
-        } catch let error as ProtectionError {
-            guard case .locked = error.code, canRunAgain(), try unlockIfPossible() else { throw error }
+        } catch {
+            guard Self.isLocked(error), canRunAgain(), try unlockIfPossible() else { throw error }
             return try body()
+        }
+    }
+
+    private static func isLocked(_ error: any Error) -> Bool {
+        switch error {
+        case let error as ProtectionError:
+            if case .locked = error.code { true } else { false }
+        case let error as KeychainError: error.code == .locked
+        default: false
         }
     }
 

@@ -35,4 +35,18 @@ enum TextLayout {
         }
         return lines
     }
+
+    /// Columns as wide as their widest cell, but the last; as many cells in every row.
+    static func table(_ rows: [[String]]) -> [String] {
+        let last = (rows.first?.count ?? 1) - 1
+        let widths = (0..<max(last, 0)).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                line += cell
+                if column < last { line += String(repeating: " ", count: widths[column] - cell.count + 2) }
+            }
+            return line
+        }
+    }
 }

@@ -19,7 +19,8 @@ struct EngineHome: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let make: @Sendable () throws -> EngineFixture
 
-    static let all = [EngineHome(testDescription: "in memory") { EngineFixture() }]
+    static let memory = EngineHome(testDescription: "in memory") { EngineFixture() }
+    static let all = [memory, database]
 }
 
 /// A keychain, its lock, and short ways to ask.

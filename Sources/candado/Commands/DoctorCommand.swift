@@ -16,6 +16,7 @@ enum DoctorCommand {
         checkMemory(&report)
         checkAgent(keybag.home, context, &report)
         checkRecovery(keybag, &report)
+        KeychainCheck(keybag: keybag, system: context.system).run(&report)
         if keybag.isErased {
             report.add("class keys", .bad, "too many wrong passcodes erased them")
         } else if keybag.hasPasscode {

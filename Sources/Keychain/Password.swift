@@ -1,0 +1,128 @@
+import KeychainModel
+
+/// What names a password and describes it: ``GenericPassword`` or ``InternetPassword``. Its secret is no part of it.
+public protocol Password: Hashable, Sendable {
+    associatedtype Filter: PasswordFilter
+
+    static var itemClass: ItemClass { get }
+    /// The attributes that tell it from others of its access group and synchronizability, by Apple's keys.
+    var identity: ItemDictionary { get }
+    /// Those that only describe it.
+    var details: ItemDictionary { get }
+    /// Nil for any group in queries, and for the first that this process holds in what is new.
+    var accessGroup: String? { get }
+    /// Whether it may be synchronized to other machines. Two passwords may differ in this alone.
+    var isSynchronizable: Bool { get }
+
+    /// From the attributes of an item.
+    init(_ attributes: ItemDictionary)
+}
+
+/// Which passwords are meant: those that have everything that is said.
+public protocol PasswordFilter: Sendable {
+    /// The attributes that are asked for, by Apple's keys.
+    var attributes: ItemDictionary { get }
+}
+
+extension Password {
+    /// The query that finds exactly this one.
+    var query: ItemDictionary {
+        var query = identity
+        query["class"] = .text(Self.itemClass.rawValue)
+        query["sync"] = .boolean(isSynchronizable)
+        if let accessGroup { query["agrp"] = .text(accessGroup) }
+        return query
+    }
+}
+
+extension ItemDictionary {
+    /// The text of an attribute, also of one that was stored as the bytes of a text.
+    func text(_ key: String) -> String? {
+        switch self[key] {
+        case .text(let text): text
+        case .data(let bytes): String(validating: bytes, as: UTF8.self)
+        default: nil
+        }
+    }
+
+    func number(_ key: String) -> Int64? {
+        switch self[key] {
+        case .number(let number): number
+        case .boolean(let flag): flag ? 1 : 0
+        default: nil
+        }
+    }
+
+    /// Says an attribute that is there.
+    mutating func set(_ key: String, _ text: String?) {
+        if let text { self[key] = .text(text) }
+    }
+}
+
+/// A password of a service that is no server: `kSecClassGenericPassword`. No two have the same service, account, access
+/// group and synchronizability.
+public struct GenericPassword: Password {
+    public static let itemClass = ItemClass.genericPassword
+
+    public var service: String
+    public var account: String
+    /// What a person is shown.
+    public var label: String?
+    public var comment: String?
+    public var accessGroup: String?
+    public var isSynchronizable: Bool
+
+    public init(
+        service: String, account: String, label: String? = nil, comment: String? = nil, accessGroup: String? = nil,
+        isSynchronizable: Bool = false
+    ) {
+        self.service = service
+        self.account = account
+        self.label = label
+        self.comment = comment
+        self.accessGroup = accessGroup
+        self.isSynchronizable = isSynchronizable
+    }
+
+    public init(_ attributes: ItemDictionary) {
+        self.init(
+            service: attributes.text("svce") ?? "", account: attributes.text("acct") ?? "",
+            label: attributes.text("labl"), comment: attributes.text("icmt"), accessGroup: attributes.text("agrp"),
+            isSynchronizable: attributes.number("sync") == 1)
+    }
+
+    public var identity: ItemDictionary { ["svce": .text(service), "acct": .text(account)] }
+
+    public var details: ItemDictionary {
+        var result: ItemDictionary = [:]
+        result.set("labl", label)
+        result.set("icmt", comment)
+        return result
+    }
+
+    /// Which generic passwords are meant. Nil: any.
+    public struct Filter: PasswordFilter {
+        public var service: String?
+        public var account: String?
+        public var accessGroup: String?
+        /// Nil: both kinds.
+        public var isSynchronizable: Bool?
+
+        public init(
+            service: String? = nil, account: String? = nil, accessGroup: String? = nil, isSynchronizable: Bool? = nil
+        ) {
+            self.service = service
+            self.account = account
+            self.accessGroup = accessGroup
+            self.isSynchronizable = isSynchronizable
+        }
+
+        public var attributes: ItemDictionary {
+            var result: ItemDictionary = ["sync": isSynchronizable.map { .boolean($0) } ?? .text("syna")]
+            result.set("svce", service)
+            result.set("acct", account)
+            result.set("agrp", accessGroup)
+            return result
+        }
+    }
+}

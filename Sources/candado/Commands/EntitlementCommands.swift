@@ -1,0 +1,98 @@
+import FileProtection
+import Glibc
+import KeychainModel
+import KeychainStore
+
+/// `candado keychain entitle` and `candado keychain entitlements`
+enum EntitlementCommands {
+    static func entitle(_ context: CommandContext) throws -> ExitStatus {
+        let invocation = context.invocation
+        let home = try existingHome(context)
+        let file = EntitlementsFile(inHome: home.directory, system: context.system)
+        let executable = try path(invocation.operands[0])
+        let console = context.console
+        if invocation.has(.remove) {
+            try file.remove(executable)
+            if console.isJSON { console.line(.document([.init("executable", .string(executable))])) }
+            return .done
+        }
+        guard let identifier = try invocation.text(.identifier) else {
+            throw UsageError("'keychain entitle' needs --identifier or --remove")
+        }
+        let groups = try invocation.texts(.group)
+        try file.set(executable, identifier: identifier, groups: groups)
+        if console.isJSON {
+            let entry = Entitlements.Entry(
+                executable: executable, applicationIdentifier: identifier, accessGroups: groups)
+            console.line(.document(members(entry)))
+        }
+        return .done
+    }
+
+    static func list(_ context: CommandContext) throws -> ExitStatus {
+        let session = try KeychainSession(context)
+        let caller = try session.asItIs { try $0.perform(.whoAmI).answer.caller }
+        let home = try Session.home(context)
+        let entries = try EntitlementsFile(inHome: home.directory, system: context.system).list()
+        let console = context.console
+        if console.isJSON {
+            console.line(
+                .document([
+                    .init("caller", caller.map { .object(members($0)) } ?? .null),
+                    .init("entitlements", .array(entries.map { .object(members($0)) })),
+                ]))
+        } else {
+            let rows = entries.map { entry in
+                [
+                    Quoted.text(entry.executable), Quoted.text(entry.applicationIdentifier),
+                    entry.allGroups.map { Quoted.text($0) }.joined(separator: " "),
+                ]
+            }
+            for line in TextLayout.table(rows) { console.line(line) }
+            if let caller { console.line(sentence(caller)) }
+        }
+        return .done
+    }
+
+    private static func members(_ entry: Entitlements.Entry) -> [JSON.Member] {
+        [
+            .init("executable", .string(entry.executable)), .init("identifier", .string(entry.applicationIdentifier)),
+            .init("groups", .array(entry.allGroups.map { .string($0) })),
+        ]
+    }
+
+    private static func members(_ caller: Caller) -> [JSON.Member] {
+        [
+            .init("identifier", .optional(caller.applicationIdentifier)),
+            .init("groups", .array(caller.accessGroups.map { .string($0) })),
+            .init("all_groups", .boolean(caller.holdsAllGroups)), .init("source", .string(caller.source.rawValue)),
+        ]
+    }
+
+    private static func sentence(_ caller: Caller) -> String {
+        if caller.isAdministrator { return "this command sees every access group" }
+        let groups = caller.accessGroups.map { Quoted.text($0) }.joined(separator: " ")
+        return "this command is known by its \(caller.source.rawValue) and sees \(groups.isEmpty ? "nothing" : groups)"
+    }
+
+    /// Entitlements belong to a keybag: without one there is nobody to read them.
+    private static func existingHome(_ context: CommandContext) throws -> KeybagHome {
+        let home = try Session.home(context)
+        _ = try Keybag.claimedIdentifier(in: home, context.system)
+        return home
+    }
+
+    /// The absolute path of a program.
+    private static func path(_ operand: Argument) throws -> String {
+        let given = operand.path
+        let absolute = given.isAbsolute ? given : try workingDirectory().appending(given)
+        guard let text = absolute.text else { throw UsageError("an executable's path is UTF-8, not \(operand.quoted)") }
+        return text
+    }
+
+    private static func workingDirectory() throws -> FilePath {
+        guard let path = getcwd(nil, 0) else { throw SystemError(call: "getcwd", errorNumber: errno) }
+        defer { free(path) }
+        return FilePath(copying: path)
+    }
+}
