@@ -22,6 +22,8 @@ public final class AgentClient: ClassKeyService, LockControl {
     let address: AgentAddress
     let process = ProcessMark()
     let listeners = AgentListeners()
+    /// The agent's keychain. Connections to it are made when something is asked.
+    public let keychain: AgentKeychain
     private let current: Mutex<AgentLink>
     /// How the last try to replace a lost connection failed, by its number. Held during a try: one thread does it for all.
     private let replacing = Mutex<(number: Int, error: ProtectionError)?>(nil)
@@ -46,6 +48,7 @@ public final class AgentClient: ClassKeyService, LockControl {
         let link = try AgentLink(address)
         self.address = address
         keybagIdentifier = link.keybag
+        keychain = AgentKeychain(address, keybag: link.keybag)
         current = Mutex(link)
     }
 

@@ -86,6 +86,27 @@ struct AgentControl: Sendable {
 
     func reload() throws(ProtectionError) { try requireDone(reply(to: .reload)) }
 
+    /// One end of a stream of keychain messages, to which nothing has been sent.
+    func openKeychain() throws(ProtectionError) -> Descriptor {
+        let connection = try connection()
+        do throws(LinkLost) {
+            try connection.send(.openKeychain, number: Self.number)
+            let message = try connection.receive(number: Self.number, milliseconds: address.patience.reply)
+            if case .failure(let error) = message.reply { throw LinkLost(error) }
+            guard case .keychain = message.reply, let descriptors = message.descriptors, descriptors.numbers.count == 1
+            else { throw .unexpected("no connection to the keychain") }
+            return try duplicate(descriptors)
+        } catch { throw error.reason(at: address.socket) }
+    }
+
+    private func duplicate(_ descriptors: ReceivedDescriptors) throws(LinkLost) -> Descriptor {
+        do throws(SystemError) {
+            return Descriptor(try address.system.duplicate(descriptors.numbers[0]), address.system)
+        } catch {
+            throw .ownLimit(error.errorNumber, "no further file can be opened", error)
+        }
+    }
+
     /// Returns once the agent has ended, or does not end, with what its lock achieved.
     func stop() throws(ProtectionError) -> LockReport {
         try KeyUse.requireNone()

@@ -26,6 +26,7 @@ public struct AgentFrame: Hashable, Sendable {
         case subscribe = 0x09
         case stop = 0x0A
         case reload = 0x0B
+        case openKeychain = 0x0C
         case welcome = 0x81
         case fileKeys = 0x82
         case loans = 0x83
@@ -33,6 +34,7 @@ public struct AgentFrame: Hashable, Sendable {
         case lockResult = 0x87
         case statusResult = 0x88
         case done = 0x8A
+        case keychain = 0x8C
         case event = 0xE0
         case failure = 0xFF
     }

@@ -17,6 +17,8 @@ public enum AgentReply: Sendable {
     case statusResult(AgentStatus)
     /// To `unlock` and `reload`.
     case done
+    /// To `openKeychain`, with the descriptor of a stream.
+    case keychain
     /// To `subscribe` once, and then whenever something happens.
     case event(AgentEvent)
     /// To any request.
@@ -79,6 +81,7 @@ public enum AgentReply: Sendable {
         case .lockResult: .lockResult
         case .statusResult: .statusResult
         case .done: .done
+        case .keychain: .keychain
         case .event: .event
         case .failure: .failure
         }
@@ -113,7 +116,7 @@ public enum AgentReply: Sendable {
         case .record(let record): body.record(record)
         case .lockResult(let report): report.write(to: &body)
         case .statusResult(let status): status.write(to: &body)
-        case .done: break
+        case .done, .keychain: break
         case .event(let event): event.write(to: &body)
         case .failure(let error): body.error(error)
         }
@@ -159,9 +162,11 @@ public enum AgentReply: Sendable {
         case .lockResult: return .lockResult(try LockReport(&reader))
         case .statusResult: return .statusResult(try AgentStatus(&reader))
         case .done: return .done
+        case .keychain: return .keychain
         case .event: return .event(try AgentEvent(&reader))
         case .failure: return .failure(try reader.error())
-        case .hello, .makeFileKeys, .unwrap, .rewrap, .release, .unlock, .lock, .status, .subscribe, .stop, .reload:
+        case .hello, .makeFileKeys, .unwrap, .rewrap, .release, .unlock, .lock, .status, .subscribe, .stop, .reload,
+            .openKeychain:
             throw MalformedMessage("this is a request, not a reply")
         }
     }

@@ -22,6 +22,8 @@ public enum AgentRequest: Hashable, Sendable {
     case stop
     /// The settings or the keybag were changed on disk.
     case reload
+    /// A connection to the keychain: ``KeychainMessage``.
+    case openKeychain
 
     /// The most bytes of a passcode.
     public static let maximumPasscodeSize = 1024
@@ -40,6 +42,7 @@ public enum AgentRequest: Hashable, Sendable {
         case .subscribe: .subscribe
         case .stop: .stop
         case .reload: .reload
+        case .openKeychain: .openKeychain
         }
     }
 
@@ -72,7 +75,7 @@ public enum AgentRequest: Hashable, Sendable {
             following = size
         case .lock(let reason):
             body.oneOf(reason, LockReason.allCases)
-        case .status, .subscribe, .stop, .reload: break
+        case .status, .subscribe, .stop, .reload, .openKeychain: break
         }
         return AgentFrame(kind, number: number).encoded(bodySize: body.bytes.count + following) + body.bytes
     }
@@ -129,7 +132,8 @@ public enum AgentRequest: Hashable, Sendable {
         case .subscribe: return .subscribe
         case .stop: return .stop
         case .reload: return .reload
-        case .welcome, .fileKeys, .loans, .record, .lockResult, .statusResult, .done, .event, .failure:
+        case .openKeychain: return .openKeychain
+        case .welcome, .fileKeys, .loans, .record, .lockResult, .statusResult, .done, .keychain, .event, .failure:
             throw MalformedMessage("this is a reply, not a request")
         }
     }

@@ -5,7 +5,8 @@ import ProtectionModel
 public struct MalformedMessage: Error, Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
-    init(_ description: String) { self.description = description }
+    /// The sentence says what is wrong.
+    public init(_ description: String) { self.description = description }
 }
 
 /// Takes a packet apart from front to back, numbers little-endian. Never reads behind the end.

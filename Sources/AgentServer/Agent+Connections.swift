@@ -55,7 +55,7 @@ extension Agent {
         let connection = ClientConnection(
             number: number, socket: socket, identity: identity,
             loans: ClientLoans(identity, budget: clients.budget, mark: mark, system: system, calls: calls),
-            calls: calls)
+            taken: RealClock().secondsSinceBoot, calls: calls)
         do throws(SystemError) {
             connection.token = try loop.watch(connection.descriptor, .readable) { [unowned self] _ in receive(number) }
         } catch {

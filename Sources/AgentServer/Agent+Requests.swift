@@ -47,6 +47,7 @@ extension Agent {
             send(.event(.state(publication.state)), to: connection, number: number)
         case .stop: stop(number, connection)
         case .reload: reload(number, connection)
+        case .openKeychain: openKeychain(number, connection)
         }
     }
 

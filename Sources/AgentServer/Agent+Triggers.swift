@@ -151,6 +151,7 @@ extension Agent {
     func apply(_ read: Settings) {
         settings = read
         keybag.settings = Keybag.Settings(read)
+        keychain.readLog.isEnabled = read.logsKeychainReads
         nextIdleCheck = nil
         publication.refresh()
         watchLogind()

@@ -14,7 +14,8 @@ import ProtectionModel
 /// 2. `LockKeeper`, `WaitingLock`, `LockPublication`: locking and unlocking. `UnlockQueue`, `PasscodeTry`: passcodes.
 /// 3. `ClientTable`, `ClientConnection`, `ClientIdentity`, `ClientLoans`, `LoanBudget`, `RaisedRecords`: clients and what
 ///    they borrow. `ClientOperations`: what they are doing with it.
-/// 4. `AgentListener`, `PacketBuffer`, `AgentLog`: the edges.
+/// 4. `KeychainServer`, `KeychainServing`: the keychain, beside the loop. `CallerIdentification`: who asks.
+/// 5. `AgentListener`, `PacketBuffer`, `AgentLog`: the edges.
 public final class Agent {
     /// What the program decides.
     public struct Options: Sendable {
@@ -30,6 +31,12 @@ public final class Agent {
         var busAddress: String?
         /// The most connections; nil for what the limit of descriptors leaves.
         public var clientLimit: Int?
+        /// The program that manages everybody's items; nil for the `candado` beside this process's own executable.
+        var administrator: FilePath?
+        /// The most connections to the keychain.
+        var keychainLimits = KeychainServer.Limits()
+        /// In place of the keychain of the home.
+        var keychainStore: (any KeychainServer.Store)?
 
         public init(version: String) { self.version = version }
     }
@@ -53,6 +60,7 @@ public final class Agent {
     let clients = ClientTable()
     let publication: LockPublication
     let unlocks: UnlockQueue
+    let keychain: KeychainServer
     let keeper: LockKeeper
     /// What tells of keys that clients still have should this process be killed; nil where it cannot be had.
     let mark: HolderMark?
@@ -132,9 +140,10 @@ public final class Agent {
             try UnlockQueue(keybag: keybag, loop: loop.waker, system: system, calls: calls)
         }
         mark = Self.mark(of: keybag, log)
+        keychain = Self.keychain(of: home, keybag, publication.published, options, settings, log, system, calls, clock)
         keeper = LockKeeper(
-            keybag: keybag, publication: publication, clients: clients, unlocks: unlocks, mark: mark, clock: clock,
-            log: log)
+            keybag: keybag, publication: publication, clients: clients, unlocks: unlocks, keychain: keychain,
+            mark: mark, clock: clock, log: log)
         clientLimit = options.clientLimit ?? max(16, min(16_384, ProcessLimits.descriptorLimit - 64))
         lastRequest = clock.secondsSinceBoot
         keeper.announce = { [unowned self] event in announce(event) }
@@ -193,6 +202,7 @@ public final class Agent {
         takeUnlockAnswers()
         keeper.settleAll()
         publication.end()
+        keychain.end()
         stopListening()
         listener.close()
         for connection in Array(clients.all) { end(connection, nil, keepsLasting: true) }

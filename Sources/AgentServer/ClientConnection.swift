@@ -14,6 +14,8 @@ final class ClientConnection {
     private let system: any SystemCalls
     private let calls: any InterprocessCalls
 
+    /// When it was taken, in seconds since boot.
+    let taken: Double
     /// True when the client has introduced itself.
     var hasSaidHello = false
     /// True when it was given the lock page and may ask for keys.
@@ -27,8 +29,9 @@ final class ClientConnection {
 
     init(
         number: Number, socket: consuming Descriptor, identity: ClientIdentity, loans: ClientLoans,
-        calls: any InterprocessCalls
+        taken: Double, calls: any InterprocessCalls
     ) {
+        self.taken = taken
         self.number = number
         system = socket.system
         descriptor = socket.release()

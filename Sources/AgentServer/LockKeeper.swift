@@ -11,6 +11,7 @@ final class LockKeeper {
     private let publication: LockPublication
     private let clients: ClientTable
     private let unlocks: UnlockQueue
+    private let keychain: KeychainServer
     private let mark: HolderMark?
     private let clock: any SystemClock
     private let log: AgentLog
@@ -22,12 +23,13 @@ final class LockKeeper {
 
     init(
         keybag: Keybag, publication: LockPublication, clients: ClientTable, unlocks: UnlockQueue,
-        mark: HolderMark?, clock: any SystemClock, log: AgentLog
+        keychain: KeychainServer, mark: HolderMark?, clock: any SystemClock, log: AgentLog
     ) {
         self.keybag = keybag
         self.publication = publication
         self.clients = clients
         self.unlocks = unlocks
+        self.keychain = keychain
         self.mark = mark
         self.clock = clock
         self.log = log
@@ -100,7 +102,7 @@ final class LockKeeper {
     /// Waits for what is in the way of a lock that has taken everything. Answers, and then tells the log.
     private func wait(_ reason: LockReason?, answer: @escaping (LockOutcome) -> Void) {
         var lock = WaitingLock(
-            reason, clients, findHolders: { [keybag] in keybag.holders() },
+            reason, clients, keychain, findHolders: { [keybag] in keybag.holders() },
             answer: { [log] outcome in
                 answer(outcome)
                 if case .incomplete(let holders) = outcome {

@@ -11,6 +11,9 @@ final class LockPublication {
     private let clock: any SystemClock
     private let memory: Descriptor
 
+    /// The same for threads beside the loop.
+    let published = PublishedLock()
+
     /// Rises with every lock and unlock. Odd while unlocked, so that the counts of a usage page, which go by every other
     /// epoch, tell two unlocked times in a row apart.
     private(set) var epoch: UInt64 = 1
@@ -51,6 +54,7 @@ final class LockPublication {
         epoch += 1
         if (epoch % 2 == 1) != (newState == .unlocked) { epoch += 1 }
         state = newState
+        published.isUnlocked = newState == .unlocked
         since = clock.secondsSinceEpoch
         if newState != .unlocked { lastLock = reason ?? lastLock }
         // Before an unlocked word, since an old deadline would end the new keys; after a locked one it means nothing.
@@ -81,6 +85,7 @@ final class LockPublication {
 
     /// Nothing can be had any more: the agent ends. What is lent of classes C and D stays good.
     func end() {
+        published.isUnlocked = false
         epoch += 1
         page.word = LockWord(
             epoch: epoch, state: state == .beforeFirstUnlock ? .beforeFirstUnlock : .locked, canUnwrap: [], canWrap: [],

@@ -24,11 +24,13 @@ struct WaitingLock {
     /// Others who hold keys of the keybag.
     private var holders: [String]
     private let findHolders: () -> [String]
+    private let keychain: KeychainServer
     let answer: (LockOutcome) -> Void
 
     /// `findHolders` looks for others who hold keys of the keybag.
     init(
-        _ reason: LockReason?, _ clients: ClientTable, findHolders: @escaping () -> [String],
+        _ reason: LockReason?, _ clients: ClientTable, _ keychain: KeychainServer,
+        findHolders: @escaping () -> [String],
         answer: @escaping (LockOutcome) -> Void
     ) {
         patience = Self.patience(for: reason)
@@ -37,6 +39,7 @@ struct WaitingLock {
         }
         holders = findHolders()
         self.findHolders = findHolders
+        self.keychain = keychain
         self.answer = answer
     }
 
@@ -46,14 +49,19 @@ struct WaitingLock {
         // An unlock that is being cancelled holds that lock for a moment, with no key behind it.
         if holders.contains(Self.ownName) { holders = findHolders() }
         let isOwnLeft = holders.contains(Self.ownName)
+        let isHandingOver = keychain.holdsSecrets(from: began)
         let waited = EventLoop.nanoseconds - began
-        guard !leftovers.isEmpty || isOwnLeft, waited < patience else { return true }
-        return waited >= Self.firstPatience && !isOwnLeft && leftovers.allSatisfy { $0.operations.isStopped }
+        guard !leftovers.isEmpty || isOwnLeft || isHandingOver, waited < patience else { return true }
+        return waited >= Self.firstPatience && !isOwnLeft && !isHandingOver
+            && leftovers.allSatisfy { $0.operations.isStopped }
     }
 
     /// What it achieved so far.
     var outcome: LockOutcome {
-        let names = holders + Self.names(of: leftovers.map(\.operations))
+        var names = holders + Self.names(of: leftovers.map(\.operations))
+        if keychain.holdsSecrets(from: began) {
+            names.append("the agent is in the middle of a request to the keychain")
+        }
         return names.isEmpty ? .locked : .incomplete(holders: names)
     }
 

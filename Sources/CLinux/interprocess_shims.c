@@ -48,6 +48,10 @@ int candado_socket_pair(int descriptors[2]) {
     return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, descriptors);
 }
 
+int candado_stream_pair(int descriptors[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors);
+}
+
 static int make_address(const char *path, struct sockaddr_un *address) {
     size_t length = strlen(path);
     // An empty path would be a name that the kernel makes up, outside the file system.
@@ -226,17 +230,21 @@ static int64_t monotonic_milliseconds(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int candado_wait_until_readable(int descriptor, int milliseconds) {
+static int wait_for(int descriptor, short events, int milliseconds) {
     int64_t end = milliseconds < 0 ? 0 : monotonic_milliseconds() + milliseconds;
     int left = milliseconds < 0 ? -1 : milliseconds;
     for (;;) {
-        int result = wait_once(descriptor, POLLIN, left);
+        int result = wait_once(descriptor, events, left);
         if (result != -1 || errno != EINTR) return result;
         if (milliseconds < 0) continue;
         int64_t rest = end - monotonic_milliseconds();
         left = rest > 0 ? (int)rest : 0;
     }
 }
+
+int candado_wait_until_readable(int descriptor, int milliseconds) { return wait_for(descriptor, POLLIN, milliseconds); }
+
+int candado_wait_until_writable(int descriptor, int milliseconds) { return wait_for(descriptor, POLLOUT, milliseconds); }
 
 // Shared memory
 

@@ -22,6 +22,8 @@ public struct Settings: Hashable, Sendable {
     /// Whether the agent keeps keys in secret memory. False for ordinary locked memory: while secret memory is in use,
     /// Linux does not hibernate.
     public var usesSecretMemory = true
+    /// Whether the agent logs each read of a keychain item's secret.
+    public var logsKeychainReads = false
 
     /// The defaults.
     public init() {}
@@ -36,12 +38,14 @@ public struct Settings: Hashable, Sendable {
         case sleep = "lock-on-sleep"
         case sessionEnd = "lock-on-session-end"
         case secretMemory = "secret-memory"
+        case keychainReadLog = "keychain-read-log"
 
         /// The first version of the format that has the setting.
         var version: UInt32 {
             switch self {
             case .defaultClass, .gracePeriod, .erase: 1
             case .idleTime, .screenLock, .sleep, .sessionEnd, .secretMemory: 2
+            case .keychainReadLog: 3
             }
         }
 
@@ -57,12 +61,13 @@ public struct Settings: Hashable, Sendable {
             case .sessionEnd: "lock when the session ends: true or false"
             case .secretMemory:
                 "keep the agent's keys in secret memory, which rules out hibernation: true, or false for locked memory"
+            case .keychainReadLog: "log each read of a secret in the keychain: true or false"
             }
         }
     }
 
     private static let prefix = "candado-settings "
-    private static let newestVersion: UInt32 = 2
+    private static let newestVersion: UInt32 = 3
     static let fileName: FilePath = "settings"
     static let maximumSize = 4096
 
@@ -77,6 +82,7 @@ public struct Settings: Hashable, Sendable {
         case .sleep: String(locksOnSleep)
         case .sessionEnd: String(locksOnSessionEnd)
         case .secretMemory: String(usesSecretMemory)
+        case .keychainReadLog: String(logsKeychainReads)
         }
     }
 
@@ -93,6 +99,7 @@ public struct Settings: Hashable, Sendable {
         case .sleep: locksOnSleep = try Self.truth(text, for: name)
         case .sessionEnd: locksOnSessionEnd = try Self.truth(text, for: name)
         case .secretMemory: usesSecretMemory = try Self.truth(text, for: name)
+        case .keychainReadLog: logsKeychainReads = try Self.truth(text, for: name)
         }
     }
 

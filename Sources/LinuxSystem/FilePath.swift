@@ -18,7 +18,7 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
     public init(stringLiteral value: String) { self.bytes = Array(value.utf8.prefix { $0 != 0 }) }
 
     /// For bytes that are known to hold no NUL.
-    init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+    package init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
     /// The bytes of a C string.
     public init(copying text: UnsafePointer<CChar>) {

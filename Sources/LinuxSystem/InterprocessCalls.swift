@@ -80,6 +80,8 @@ public protocol InterprocessCalls: AnyObject, Sendable {
 
     /// `socketpair`, for tests and for waking a loop.
     func socketPair() throws(SystemError) -> (Int32, Int32)
+    /// The same as a stream of bytes (`SOCK_STREAM`), which has no borders of packets.
+    func streamPair() throws(SystemError) -> (Int32, Int32)
     /// Makes a socket that listens at a path, which must not exist, with permissions 0600. A path longer than the 107 bytes
     /// that a socket's address holds is reached through `/proc/self/fd`. `backlog` as for `listen`. Non-blocking.
     func listen(at path: FilePath, backlog: Int32) throws(SystemError) -> Int32
@@ -98,7 +100,10 @@ public protocol InterprocessCalls: AnyObject, Sendable {
     func send(
         _ socket: Int32, _ parts: [UnsafeRawBufferPointer], descriptors: [Int32], wait: Bool
     ) throws(SystemError)
-    /// Receives one packet. With `wait` false throws `EAGAIN` when there is none. At most 8 descriptors are taken; more are
+    /// Sends as much as there is room for into a stream, the parts one behind the other, without waiting. Returns the number
+    /// of bytes, 1 or more. Never raises `SIGPIPE`. Throws `EAGAIN` when there is no room. Repeated on `EINTR`.
+    func sendSome(_ stream: Int32, _ parts: [UnsafeRawBufferPointer]) throws(SystemError) -> Int
+    /// Receives one packet, or some bytes of a stream. With `wait` false throws `EAGAIN` when there is none. At most 8 descriptors are taken; more are
     /// closed by the kernel or here. Repeated on `EINTR`.
     func receive(
         _ socket: Int32, into buffer: UnsafeMutableRawBufferPointer, wait: Bool
@@ -106,6 +111,8 @@ public protocol InterprocessCalls: AnyObject, Sendable {
     /// Waits until a descriptor can be read, at most so many milliseconds (-1 for ever). False when the time is over.
     /// Repeated on `EINTR` with the time that is left.
     func waitUntilReadable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool
+    /// The same until it can be written to.
+    func waitUntilWritable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool
     /// `shutdown` of both directions: a thread that waits in a receive wakes.
     func shutDown(_ socket: Int32)
 

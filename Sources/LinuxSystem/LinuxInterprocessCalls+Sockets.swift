@@ -3,10 +3,14 @@ import Glibc
 
 // Sockets of packets.
 extension LinuxInterprocessCalls {
-    public func socketPair() throws(SystemError) -> (Int32, Int32) {
+    public func socketPair() throws(SystemError) -> (Int32, Int32) { try pair(candado_socket_pair) }
+
+    public func streamPair() throws(SystemError) -> (Int32, Int32) { try pair(candado_stream_pair) }
+
+    private func pair(_ make: (UnsafeMutablePointer<Int32>?) -> Int32) throws(SystemError) -> (Int32, Int32) {
         var pair: (Int32, Int32) = (-1, -1)
         let result = withUnsafeMutableBytes(of: &pair) { bytes in
-            once { candado_socket_pair(bytes.assumingMemoryBound(to: Int32.self).baseAddress) }
+            once { make(bytes.assumingMemoryBound(to: Int32.self).baseAddress) }
         }
         try checked("socketpair", result)
         return pair
@@ -50,6 +54,17 @@ extension LinuxInterprocessCalls {
     public func send(
         _ socket: Int32, _ parts: [UnsafeRawBufferPointer], descriptors: [Int32], wait: Bool
     ) throws(SystemError) {
+        try sendParts(socket, parts, descriptors: descriptors, wait: wait)
+    }
+
+    public func sendSome(_ stream: Int32, _ parts: [UnsafeRawBufferPointer]) throws(SystemError) -> Int {
+        try sendParts(stream, parts, descriptors: [], wait: false)
+    }
+
+    @discardableResult
+    private func sendParts(
+        _ socket: Int32, _ parts: [UnsafeRawBufferPointer], descriptors: [Int32], wait: Bool
+    ) throws(SystemError) -> Int {
         guard parts.contains(where: { !$0.isEmpty }) else { throw SystemError(call: "sendmsg", errorNumber: EINVAL) }
         let result = withUnsafeTemporaryAllocation(of: iovec.self, capacity: parts.count) { vector in
             for (index, part) in parts.enumerated() {
@@ -64,7 +79,7 @@ extension LinuxInterprocessCalls {
                 }
             }
         }
-        try checked("sendmsg", result)
+        return try checked("sendmsg", result)
     }
 
     /// Throws `EINVAL` for an empty buffer. With `wait` it also waits where the socket is non-blocking. When not all
@@ -92,6 +107,10 @@ extension LinuxInterprocessCalls {
 
     public func waitUntilReadable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool {
         try checked("poll", once { candado_wait_until_readable(descriptor, milliseconds) }) == 1
+    }
+
+    public func waitUntilWritable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool {
+        try checked("poll", once { candado_wait_until_writable(descriptor, milliseconds) }) == 1
     }
 
     public func shutDown(_ socket: Int32) {

@@ -1,12 +1,12 @@
 import Glibc
 
 /// A lock that its holders can wait under until another of them changes something.
-final class Monitor: @unchecked Sendable {
+package final class Monitor: @unchecked Sendable {
     // The two C values are used through their own calls only, and live as long as this object.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init() {
+    package init() {
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
     }
@@ -18,9 +18,11 @@ final class Monitor: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    func lock() { pthread_mutex_lock(mutex) }
-    func unlock() { pthread_mutex_unlock(mutex) }
+    package func lock() { pthread_mutex_lock(mutex) }
+    package func unlock() { pthread_mutex_unlock(mutex) }
     /// Gives the lock up until somebody wakes all, and takes it again. The caller looks again at what it waits for.
-    func wait() { pthread_cond_wait(condition, mutex) }
-    func wakeAll() { pthread_cond_broadcast(condition) }
+    package func wait() { pthread_cond_wait(condition, mutex) }
+    package func wakeAll() { pthread_cond_broadcast(condition) }
+    /// Wakes one that waits.
+    package func wakeOne() { pthread_cond_signal(condition) }
 }

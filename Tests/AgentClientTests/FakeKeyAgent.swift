@@ -278,7 +278,8 @@ final class FakeKeyAgent: @unchecked Sendable {
             try connection.send(.done, number: number)
         case .stop: try connection.send(.lockResult(LockReport(outcome: .locked)), number: number)
         case .reload: try connection.send(.done, number: number)
-        case .status: try connection.send(.failure(ProtectionError(.unsupported, "no status")), number: number)
+        case .openKeychain, .status:
+            try connection.send(.failure(ProtectionError(.unsupported, "no such thing")), number: number)
         }
     }
 

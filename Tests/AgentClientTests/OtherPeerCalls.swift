@@ -14,6 +14,13 @@ final class OtherPeerCalls: InterprocessCalls {
     }
 
     func socketPair() throws(SystemError) -> (Int32, Int32) { try inner.socketPair() }
+    func streamPair() throws(SystemError) -> (Int32, Int32) { try inner.streamPair() }
+    func sendSome(_ stream: Int32, _ parts: [UnsafeRawBufferPointer]) throws(SystemError) -> Int {
+        try inner.sendSome(stream, parts)
+    }
+    func waitUntilWritable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool {
+        try inner.waitUntilWritable(descriptor, milliseconds: milliseconds)
+    }
     func listen(at path: FilePath, backlog: Int32) throws(SystemError) -> Int32 {
         try inner.listen(at: path, backlog: backlog)
     }

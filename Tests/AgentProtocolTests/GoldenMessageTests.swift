@@ -28,7 +28,7 @@ import Testing
         ),
         ("release", .release(MessageSamples.loans), 5), ("unlock", .unlock(passcodeSize: 13), 6),
         ("lock", .lock(.sleep), 7), ("status", .status, 8), ("subscribe", .subscribe, 9), ("stop", .stop, 10),
-        ("reload", .reload, 11),
+        ("reload", .reload, 11), ("open-keychain", .openKeychain, 12),
     ]
 
     private static let replies: [(String, AgentReply, UInt32)] = [
@@ -52,6 +52,7 @@ import Testing
         ),
         ("reply-lock-grace", .lockResult(LockReport(outcome: .graceRunning(seconds: 10))), 7),
         ("reply-status", .statusResult(MessageSamples.status), 8), ("reply-done", .done, 10),
+        ("reply-keychain", .keychain, 12),
         ("event-state", .event(.state(.unlocked)), 0),
         ("event-will-lock", .event(.lock(.willLock(grace: 10), .idle)), 0),
         ("event-did-lock", .event(.lock(.didLock, nil)), 0), ("event-did-unlock", .event(.lock(.didUnlock, nil)), 0),

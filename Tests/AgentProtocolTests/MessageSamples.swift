@@ -25,6 +25,7 @@ enum MessageSamples {
             .unwrap([KeyRecord](repeating: asymmetric, count: 256), releases: []),
             .rewrap(asymmetric, to: .complete, [.keyWasWeaker], releases: loans),
             .release(loans), .unlock(passcodeSize: 1), .unlock(passcodeSize: 1024), .status, .subscribe, .stop, .reload,
+            .openKeychain,
         ] + LockReason.allCases.map { .lock($0) }
 
     static let errors: [ProtectionError] =
@@ -63,7 +64,8 @@ enum MessageSamples {
             + [.lock(.willLock(grace: 10), .idle), .lock(.didLock, nil), .lock(.didUnlock, nil)]
         let outcomes: [LockOutcome] = [.locked, .graceRunning(seconds: 1), .incomplete(holders: ["a", ""])]
         return [
-            .welcome(version: 1, process: 99, keybag: keybag), .record(symmetric), .done, .statusResult(status),
+            .welcome(version: 1, process: 99, keybag: keybag), .record(symmetric), .done, .keychain,
+            .statusResult(status),
             .statusResult(bare), .fileKeys([(symmetric, loans[0]), (asymmetric, loans[1])], memory),
             .loans(
                 [.success(loans[1])] + errors.map { .failure($0) },

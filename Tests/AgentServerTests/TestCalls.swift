@@ -119,6 +119,13 @@ final class TestCalls: InterprocessCalls {
     // MARK: As they are
 
     func socketPair() throws(SystemError) -> (Int32, Int32) { try base.socketPair() }
+    func streamPair() throws(SystemError) -> (Int32, Int32) { try base.streamPair() }
+    func sendSome(_ stream: Int32, _ parts: [UnsafeRawBufferPointer]) throws(SystemError) -> Int {
+        try base.sendSome(stream, parts)
+    }
+    func waitUntilWritable(_ descriptor: Int32, milliseconds: Int32) throws(SystemError) -> Bool {
+        try base.waitUntilWritable(descriptor, milliseconds: milliseconds)
+    }
     func listen(at path: FilePath, backlog: Int32) throws(SystemError) -> Int32 {
         try base.listen(at: path, backlog: backlog)
     }

@@ -7,7 +7,9 @@ import Testing
     @Test func theExamplesOfThePageAreWhatItSaysAndComeBack() throws {
         var idle = Settings()
         idle.idleTime = 300
-        for (name, settings) in [("settings", Settings()), ("settings-2", idle)] {
+        var logging = Settings()
+        logging.logsKeychainReads = true
+        for (name, settings) in [("settings", Settings()), ("settings-2", idle), ("settings-3", logging)] {
             let example = try example(name)
             #expect(try Settings(decoding: example) == settings)
             #expect(settings.encoded == example)

@@ -39,6 +39,24 @@ import Testing
         "secret-memory true",
     ]
 
+    @Test func theFileIsOfVersion3WhenASettingOfVersion3IsChanged() throws {
+        let older = "candado-settings 1\ndefault-class none\ngrace-period 7\nerase-after-ten-tries true\n"
+        var settings = try Settings(decoding: Array(older.utf8))
+        try settings.set(.keychainReadLog, to: "true")
+        let newer =
+            older.replacing("settings 1", with: "settings 3") + Self.newerDefaults.joined(separator: "\n")
+            + "\nkeychain-read-log true\n"
+        #expect(settings.encoded == Array(newer.utf8))
+        #expect(try Settings(decoding: Array(newer.utf8)) == settings)
+        for lower in ["settings 1", "settings 2"] {
+            #expect(
+                code { try Settings(decoding: Array(newer.replacing("settings 3", with: lower).utf8)) }
+                    == .invalidArgument)
+        }
+        try settings.set(.keychainReadLog, to: "false")
+        #expect(settings.encoded == Array(older.utf8))
+    }
+
     @Test func theFileStaysOfVersion1UntilASettingOfVersion2IsChanged() throws {
         let older = "candado-settings 1\ndefault-class none\ngrace-period 7\nerase-after-ten-tries true\n"
         var settings = try Settings(decoding: Array(older.utf8))
@@ -67,12 +85,13 @@ import Testing
     @Test(arguments: [
         (Settings.Name.idleTime, ["1", "9", "86401", "-1", "+10", "010", "00", "", "10 ", "never", "4294967306"]),
         (.screenLock, ["True", "yes", "1", "", "true "]), (.sleep, ["on", "0", "FALSE"]),
-        (.sessionEnd, ["no", "\u{0}"]), (.secretMemory, ["ordinary", "false\n"]),
+        (.sessionEnd, ["no", "\u{0}"]), (.secretMemory, ["ordinary", "false\n"]), (.keychainReadLog, ["on", "1"]),
     ])
     func aValueThatASettingDoesNotTakeIsRefusedInEitherWay(name: Settings.Name, values: [String]) throws {
         var settings = Settings()
         settings.idleTime = 600
         settings.locksOnSleep = false
+        settings.logsKeychainReads = true
         let good = String(decoding: settings.encoded, as: UTF8.self)
         let line = "\(name.rawValue) \(settings.value(of: name))\n"
         #expect(good.contains(line))
@@ -89,7 +108,7 @@ import Testing
         var settings = Settings()
         settings.idleTime = 600
         let lines = String(decoding: settings.encoded, as: UTF8.self).split(separator: "\n").map(String.init)
-        #expect(lines.count == 1 + Settings.Name.allCases.count)
+        #expect(lines.count == Settings.Name.allCases.count)
         func decode(_ lines: [String]) -> ProtectionError.Code? {
             code { try Settings(decoding: Array((lines.joined(separator: "\n") + "\n").utf8)) }
         }
@@ -143,7 +162,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "candado-settings 3\n", "candado-settings 3\nanything at all\n", "candado-settings 10\n",
+        "candado-settings 4\n", "candado-settings 4\nanything at all\n", "candado-settings 10\n",
         "candado-settings 1\ndefault-class complete\ngrace-period 10\nerase-after-ten-tries false\nlock-on-full-moon true\n",
     ])
     func whatIsFromTheFutureSaysSo(text: String) {

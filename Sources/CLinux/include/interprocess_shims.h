@@ -18,6 +18,8 @@
 extern const int candado_longest_socket_path;
 
 int candado_socket_pair(int descriptors[2]);
+// The same as a stream of bytes.
+int candado_stream_pair(int descriptors[2]);
 // The path must not be longer than candado_longest_socket_path, nor empty.
 int candado_listen(const char *path, int backlog);
 // Seconds that connecting, and each packet sent through the connection, wait for room: EAGAIN beyond.
@@ -51,6 +53,8 @@ ssize_t candado_receive(int socket, void *buffer, size_t size, int wait, struct 
 
 // 1 when it can be read, 0 when the time is over. Goes on after a signal, with the time that is left.
 int candado_wait_until_readable(int descriptor, int milliseconds);
+// The same for writing.
+int candado_wait_until_writable(int descriptor, int milliseconds);
 
 // Shared memory
 

@@ -1,0 +1,175 @@
+import KeychainModel
+import KeychainStore
+import LinuxSystem
+
+/// Tells clients of the keychain apart: `docs/access-groups.md`. Thread-safe.
+final class CallerIdentification: Sendable {
+    /// The group of the project's command line.
+    static let administratorGroup = "candado"
+
+    private let system: any SystemCalls
+    private let log: AgentLog
+    private let entitlements: EntitlementsSource
+    /// The mount namespace of this process.
+    private let namespace: FileMark?
+    /// The project's command line beside this process's own executable.
+    private let administrator: FilePath?
+
+    /// `administrator` nil: the `candado` beside this process's own executable.
+    init(
+        _ entitlements: [EntitlementsFile], administrator: FilePath? = nil, log: AgentLog, system: any SystemCalls
+    ) {
+        self.log = log
+        self.system = system
+        self.entitlements = EntitlementsSource(entitlements, log: log, system: system)
+        namespace = FileMark("/proc/self/ns/mnt", system)
+        self.administrator = administrator ?? ProcessFacts.ownExecutable?.parent.appending("candado")
+    }
+
+    /// Looks at a process. A caller without any group is one that cannot be told from others: nothing is allowed to it.
+    func identify(_ peer: PeerProcess) -> CallerIdentity {
+        let current = entitlements.current
+        let unit = Self.unit(of: peer.number, system)
+        guard peer.number > 0, let seen = SeenExecutable(of: peer.number, system), peer.isThere else {
+            return CallerIdentity(
+                caller: Caller(applicationIdentifier: nil, accessGroups: [], source: .executable), executable: "",
+                mark: nil, unit: unit, entitlements: current.generation)
+        }
+        return CallerIdentity(
+            caller: caller(peer.number, seen, unit, current), executable: seen.path, mark: seen.mark, unit: unit,
+            entitlements: current.generation)
+    }
+
+    /// True while what `identify` found still holds: the process executes the same file, and the entitlements are the same.
+    /// One that hides its memory since it connected keeps what it had: to execute another program would have closed the
+    /// connection.
+    func isCurrent(_ identity: CallerIdentity, _ peer: PeerProcess) -> Bool {
+        guard peer.isThere, entitlements.current.generation == identity.entitlements else { return false }
+        guard let mark = identity.mark else { return false }
+        do throws(SystemError) {
+            return try FileMark(of: SeenExecutable.link(peer.number), system) == mark
+        } catch {
+            return error.errorNumber == ErrorNumber.accessDenied || error.errorNumber == ErrorNumber.notPermitted
+        }
+    }
+
+    // MARK: Rules, the first that holds
+
+    private func caller(
+        _ process: Int32, _ seen: SeenExecutable, _ unit: String, _ current: EntitlementsSource.Current
+    ) -> Caller {
+        let path = Self.text(seen.path)
+        let theirs = FileMark(FilePath(unchecked: Array("/proc/\(process)/ns/mnt".utf8)), system)
+        guard let theirs, let namespace, theirs == namespace else {
+            let name = Self.containerName(unit, theirs)
+            return Self.caller("container:\(name):\(path)", .executable)
+        }
+        if let administrator, FileMark(administrator, system) == seen.mark {
+            return Caller(
+                applicationIdentifier: Self.administratorGroup, accessGroups: [Self.administratorGroup],
+                holdsAllGroups: true, source: .administrator)
+        }
+        if let entry = entry(of: seen, current) { return Self.caller(entry) }
+        if let identifier = PropertyListFile.bundleIdentifier(beside: seen.path, system),
+            !Entitlements.isReserved(identifier)
+        {
+            return Self.caller(identifier, .informationPropertyList)
+        }
+        if let script = InterpretedScript.path(process, executable: seen.path, system) {
+            return Self.caller("script:\(Self.text(script))", .script)
+        }
+        return Self.caller(path, .executable)
+    }
+
+    /// The entry that names the same file. A program whose file was replaced while it runs, as by an upgrade, still counts as
+    /// the one of its path.
+    private func entry(of seen: SeenExecutable, _ current: EntitlementsSource.Current) -> Entitlements.Entry? {
+        let path = Self.text(seen.path)
+        for entitlements in current.files {
+            for entry in entitlements.entries {
+                if seen.isGone ? entry.executable == path : isSame(entry.executable, seen) { return entry }
+            }
+        }
+        return nil
+    }
+
+    private func isSame(_ path: String, _ seen: SeenExecutable) -> Bool {
+        FilePath(path).map { FileMark($0, system) == seen.mark } ?? false
+    }
+
+    private static func caller(_ entry: Entitlements.Entry) -> Caller {
+        Caller(
+            applicationIdentifier: entry.applicationIdentifier, accessGroups: entry.allGroups.filter { $0 != "*" },
+            holdsAllGroups: entry.allGroups.contains("*"), source: .entitlements)
+    }
+
+    private static func caller(_ identifier: String, _ source: Caller.Source) -> Caller {
+        Caller(applicationIdentifier: identifier, accessGroups: [identifier], source: source)
+    }
+
+    /// A path as the name of a group: one that is no text is quoted, so that no two are alike.
+    static func text(_ path: FilePath) -> String { path.text ?? path.quoted }
+
+    // MARK: Units and containers
+
+    /// The systemd unit of a process, or its control group; empty where neither can be told.
+    private static func unit(of process: Int32, _ system: any SystemCalls) -> String {
+        guard process > 0, let group = ProcessFacts.controlGroup(of: process, system) else { return "" }
+        let parts = group.bytes.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+        return parts.last { isUnit($0) } ?? text(group)
+    }
+
+    private static func isUnit(_ name: String) -> Bool { name.hasSuffix(".service") || name.hasSuffix(".scope") }
+
+    /// What a container is called in the names of groups: its unit, which outlives a restart, or the number of its mount
+    /// namespace, which does not.
+    private static func containerName(_ unit: String, _ namespace: FileMark?) -> String {
+        if isUnit(unit) { return unit }
+        return namespace.map { "mnt-\($0.inode)" } ?? "unknown"
+    }
+}
+
+/// A file by what it is, and not by a name.
+struct FileMark: Hashable, Sendable {
+    let device: UInt64
+    let inode: UInt64
+
+    init(of path: FilePath, _ system: any SystemCalls) throws(SystemError) {
+        let status = try system.status(of: path, in: currentDirectory, followLinks: true)
+        device = status.device
+        inode = status.inode
+    }
+
+    /// Nil when it cannot be looked at.
+    init?(_ path: FilePath, _ system: any SystemCalls) {
+        do throws(SystemError) { try self.init(of: path, system) } catch { return nil }
+    }
+}
+
+/// The executable of a process, as it is now.
+struct SeenExecutable {
+    /// Without " (deleted)".
+    let path: FilePath
+    let mark: FileMark
+    /// True when its path leads nowhere, or to another file: it was removed or replaced.
+    let isGone: Bool
+
+    static func link(_ process: Int32) -> FilePath { FilePath(unchecked: Array("/proc/\(process)/exe".utf8)) }
+
+    /// Nil when it cannot be looked at.
+    init?(of process: Int32, _ system: any SystemCalls) {
+        guard let shown = ProcessFacts.executable(of: process), let mark = FileMark(Self.link(process), system) else {
+            return nil
+        }
+        self.mark = mark
+        let suffix = Array(" (deleted)".utf8)
+        // A file may be called so.
+        if shown.bytes.suffix(suffix.count).elementsEqual(suffix), FileMark(shown, system) != mark {
+            path = FilePath(unchecked: Array(shown.bytes.dropLast(suffix.count)))
+            isGone = true
+        } else {
+            path = shown
+            isGone = false
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import AgentProtocol
+import Glibc
+import KeychainModel
+import LinuxSystem
+import ProtectionModel
+import Synchronization
+
+/// Serves the keychain beside the loop: each connection has a thread of its own, so that no query, however long, and no
+/// client, however slow, holds up file keys or a lock. Thread-safe.
+final class KeychainServer: Sendable {
+    /// What requests are asked of.
+    protocol Store: AnyObject, Sendable {
+        func perform(
+            _ request: KeychainRequest, as caller: Caller, each: (ItemResult) throws(KeychainError) -> Void
+        ) throws(KeychainError) -> KeychainAnswer
+    }
+
+    /// The most connections, and the most of one process.
+    struct Limits: Sendable {
+        var connections = 256
+        var connectionsOfProcess = 64
+    }
+
+    /// Bytes of a thread's stack.
+    private static let stackSize = 1 << 20
+
+    private struct Entry {
+        let connection: KeychainServing
+        var thread: pthread_t?
+    }
+
+    private struct State {
+        var entries: [UInt64: Entry] = [:]
+        /// Threads that have ended, and are to be joined.
+        var finished: [pthread_t] = []
+        var next: UInt64 = 1
+        var isEnding = false
+    }
+
+    let identification: CallerIdentification
+    let log: AgentLog
+    let readLog: KeychainReadLog
+    private let limits: Limits
+    private let openStore: @Sendable () -> Result<any Store, KeychainError>
+    private let calls: any InterprocessCalls
+    private let system: any SystemCalls
+    private let state = Mutex(State())
+    private let opened = Mutex<(any Store)?>(nil)
+
+    /// `openStore` is called with the first request, and again after it failed.
+    init(
+        _ identification: CallerIdentification, limits: Limits = Limits(), log: AgentLog,
+        readLog: KeychainReadLog, system: any SystemCalls,
+        calls: any InterprocessCalls, openStore: @escaping @Sendable () -> Result<any Store, KeychainError>
+    ) {
+        self.identification = identification
+        self.limits = limits
+        self.log = log
+        self.readLog = readLog
+        self.system = system
+        self.calls = calls
+        self.openStore = openStore
+    }
+
+    /// The items.
+    func store() throws(KeychainError) -> any Store {
+        let result: Result<any Store, KeychainError> = opened.withLock { opened in
+            if let opened { return .success(opened) }
+            let result = openStore()
+            if case .success(let store) = result { opened = store }
+            return result
+        }
+        return try result.get()
+    }
+
+    // MARK: Connections
+
+    /// Makes a connection, and gives the client's end of it, which the caller sends and closes. Waits for nothing.
+    ///
+    /// Throws `busy` beyond a limit, and `system`.
+    func open(_ peer: PeerProcess) throws(ProtectionError) -> Descriptor {
+        join(state.withLock { Self.takeFinished(&$0) })
+        try makeRoom(for: peer)
+        let pair: (Int32, Int32)
+        do throws(SystemError) { pair = try calls.streamPair() } catch {
+            throw ProtectionError(error, "a connection to the keychain cannot be made")
+        }
+        let theirs = Descriptor(pair.1, system)
+        let stream = KeychainStream(Descriptor(pair.0, system), calls)
+        let number = state.withLock { state in
+            defer { state.next += 1 }
+            return state.next
+        }
+        let connection = KeychainServing(number, stream, peer, self)
+        state.withLock { $0.entries[number] = Entry(connection: connection) }
+        try start(connection)
+        return theirs
+    }
+
+    /// Where there are too many, the one that has been idle longest goes, unless it is of the same process.
+    private func makeRoom(for peer: PeerProcess) throws(ProtectionError) {
+        let refusal: ProtectionError? = state.withLock { state in
+            if state.isEnding { return ProtectionError(.cancelled, "the agent is about to end") }
+            let all = state.entries.values
+            guard all.count(where: { $0.connection.peer.number == peer.number }) < limits.connectionsOfProcess else {
+                return ProtectionError(.busy, "this process has as many connections to the keychain as it can have")
+            }
+            // Threads that are told to end take a moment for it: so twice as many are too many in any case.
+            let alive = all.filter { !$0.connection.isToldToEnd }
+            guard alive.count >= limits.connections else { return nil }
+            let idle = alive.compactMap { entry in entry.connection.idleSince.map { ($0, entry.connection) } }
+                .min { $0.0 < $1.0 }
+            guard let idle, all.count < limits.connections * 2 else {
+                return ProtectionError(.busy, "the keychain has as many connections as it can have")
+            }
+            idle.1.end()
+            return nil
+        }
+        if let refusal { throw refusal }
+    }
+
+    private func start(_ connection: KeychainServing) throws(ProtectionError) {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setstacksize(&attributes, Self.stackSize)
+        let argument = Unmanaged.passRetained(connection)
+        // Under the lock, so that the thread cannot have ended before it is known.
+        let result: Int32 = state.withLock { state in
+            var thread = pthread_t()
+            let result = pthread_create(
+                &thread, &attributes,
+                { argument in
+                    if let argument {
+                        Unmanaged<KeychainServing>.fromOpaque(argument).takeRetainedValue().run()
+                    }
+                    return nil
+                }, argument.toOpaque())
+            if result == 0 {
+                state.entries[connection.number]?.thread = thread
+            } else {
+                state.entries[connection.number] = nil
+            }
+            return result
+        }
+        guard result == 0 else {
+            argument.release()
+            throw ProtectionError(
+                SystemError(call: "pthread_create", errorNumber: result),
+                "a thread for a connection to the keychain cannot be had")
+        }
+    }
+
+    /// The last thing that a connection's thread does.
+    func hasEnded(_ connection: KeychainServing) {
+        state.withLock { state in
+            if let thread = state.entries.removeValue(forKey: connection.number)?.thread {
+                state.finished.append(thread)
+            }
+        }
+    }
+
+    private static func takeFinished(_ state: inout State) -> [pthread_t] {
+        defer { state.finished = [] }
+        return state.finished
+    }
+
+    private func join(_ threads: [pthread_t]) { for thread in threads { pthread_join(thread, nil) } }
+
+    /// Connections that are there now.
+    var count: Int { state.withLock { $0.entries.count } }
+
+    /// Ends all connections, and waits for their threads.
+    func end() {
+        let entries = state.withLock { state in
+            state.isEnding = true
+            return Array(state.entries.values)
+        }
+        for entry in entries { entry.connection.end() }
+        for thread in entries.compactMap(\.thread) { pthread_join(thread, nil) }
+        state.withLock { state in
+            // These have been joined.
+            let joined = entries.compactMap(\.thread)
+            state.finished.removeAll { thread in joined.contains { pthread_equal($0, thread) != 0 } }
+        }
+        join(state.withLock { Self.takeFinished(&$0) })
+        opened.withLock { $0 = nil }
+    }
+
+    // MARK: Locks
+
+    /// Milliseconds that a client has to take the items that it asked for before a lock.
+    private static let handOver: UInt64 = 20_000_000
+
+    /// True while some thread has the secret of an item that it had before `time`, in nanoseconds. Those whose clients take
+    /// too long are ended.
+    func holdsSecrets(from time: UInt64) -> Bool {
+        let holders = state.withLock { state in
+            state.entries.values.map(\.connection).filter { $0.work.holdsSecrets(from: time) }
+        }
+        if EventLoop.nanoseconds > time + Self.handOver {
+            for connection in holders where connection.work.isInSocket { connection.end() }
+        }
+        return !holders.isEmpty
+    }
+}
+
+/// Whether a thread has the secret of an item at this moment, and waits for its client with it. Thread-safe.
+final class KeychainWork: Sendable {
+    private let since = Atomic<UInt64>(0)
+    private let socket = Atomic<Bool>(false)
+
+    /// It has one, or is about to get one.
+    func holdSecrets() {
+        if since.load(ordering: .relaxed) == 0 { since.store(EventLoop.nanoseconds, ordering: .sequentiallyConsistent) }
+    }
+
+    /// It has none any more.
+    func release() { since.store(0, ordering: .sequentiallyConsistent) }
+
+    func holdsSecrets(from time: UInt64) -> Bool {
+        let since = since.load(ordering: .sequentiallyConsistent)
+        return since != 0 && since <= time
+    }
+
+    var isInSocket: Bool {
+        get { socket.load(ordering: .sequentiallyConsistent) }
+        set { socket.store(newValue, ordering: .sequentiallyConsistent) }
+    }
+}

@@ -1,0 +1,174 @@
+import AgentProtocol
+import KeychainModel
+import LinuxSystem
+import Synchronization
+
+/// One connection to the keychain, and what its thread does.
+final class KeychainServing: Sendable {
+    let number: UInt64
+    let peer: PeerProcess
+    let work = KeychainWork()
+    private let stream: KeychainStream
+    private unowned let server: KeychainServer
+    private let idle = Atomic<UInt64>(0)
+    private let isEnding = Atomic<Bool>(false)
+
+    init(_ number: UInt64, _ stream: KeychainStream, _ peer: PeerProcess, _ server: KeychainServer) {
+        self.number = number
+        self.stream = stream
+        self.peer = peer
+        self.server = server
+    }
+
+    /// Since when nothing is asked, in nanoseconds; nil while something is.
+    var idleSince: UInt64? {
+        let since = idle.load(ordering: .relaxed)
+        return since == 0 ? nil : since
+    }
+
+    var isToldToEnd: Bool { isEnding.load(ordering: .relaxed) }
+
+    /// Ends it soon. Thread-safe.
+    func end() {
+        isEnding.store(true, ordering: .relaxed)
+        stream.shutDown()
+    }
+
+    // MARK: The thread
+
+    func run() {
+        let log = server.log
+        do throws(KeychainStreamTrouble) {
+            try serve()
+        } catch {
+            switch error {
+            case .ended: log.info("keychain connection \(number) has ended")
+            case .silent: log.warning("keychain connection \(number) was ended: its client is too slow")
+            case .malformed(let mistake): log.warning("keychain connection \(number) was ended: \(mistake)")
+            case .outOfMemory(let error): log.warning("keychain connection \(number) was ended: \(error)")
+            case .system(let error): log.warning("keychain connection \(number) was ended: \(error)")
+            }
+        }
+        work.release()
+        stream.shutDown()
+        server.hasEnded(self)
+    }
+
+    private func serve() throws(KeychainStreamTrouble) {
+        var identity = server.identification.identify(peer)
+        tell(identity)
+        try send([.welcome])
+        while !isToldToEnd {
+            idle.store(EventLoop.nanoseconds, ordering: .relaxed)
+            work.isInSocket = true
+            let received = try stream.receive(milliseconds: -1) { work.holdSecrets() }
+            idle.store(0, ordering: .relaxed)
+            work.isInSocket = false
+            guard !isToldToEnd else { throw .ended }
+            if !server.identification.isCurrent(identity, peer) {
+                let now = server.identification.identify(peer)
+                guard now.mark == identity.mark else {
+                    server.log.warning("keychain connection \(number): the process is another program now")
+                    throw .ended
+                }
+                identity = now
+                tell(identity)
+            }
+            try answer(try request(received), identity)
+            work.release()
+        }
+    }
+
+    private func tell(_ identity: CallerIdentity) {
+        let caller = identity.caller
+        let who = "keychain connection \(number): process \(peer.number) (\(identity.executable.quoted))"
+        guard let group = caller.accessGroups.first else {
+            server.log.warning("\(who) cannot be told from others, so that it has no items")
+            return
+        }
+        let unit = identity.unit.isEmpty ? "" : ", unit \(FilePath(identity.unit)?.quoted ?? "")"
+        let certainty = peer.isCertain ? "" : ", told by its number and start"
+        server.log.info(
+            "\(who) is \(FilePath(group)?.quoted ?? "") (\(caller.source.rawValue))\(unit)\(certainty)")
+    }
+
+    private func request(_ received: KeychainStream.Received) throws(KeychainStreamTrouble) -> KeychainRequest {
+        let decoded = received.body.withUnsafeBytes { body in
+            Result { () throws(MalformedMessage) in
+                try KeychainMessage.request(received.head, body, received.secrets)
+            }
+        }
+        switch decoded {
+        case .success(let request): return request
+        case .failure(let error): throw .malformed(error)
+        }
+    }
+
+    private func answer(_ request: KeychainRequest, _ identity: CallerIdentity) throws(KeychainStreamTrouble) {
+        let outgoing = Outgoing()
+        let result = Result { () throws(KeychainError) in
+            try server.store().perform(request, as: identity.caller) { (result) throws(KeychainError) in
+                if result.secret != nil { server.readLog.read(result, by: identity, peer.number) }
+                try add(result, to: outgoing)
+            }
+        }
+        if let trouble = outgoing.trouble { throw trouble }
+        switch result {
+        case .success(let answer): try finish(.answer(answer), outgoing)
+        case .failure(let error):
+            if case .find(let query) = request, query["r_Data"] != nil {
+                server.readLog.refused(error, to: identity, peer.number)
+            }
+            // What has not been sent yet counts for nothing.
+            outgoing.messages = []
+            try finish(.failure(error), outgoing)
+        }
+    }
+
+    /// Messages that are sent together, and why none can be sent any more.
+    private final class Outgoing {
+        var messages: [KeychainMessage] = []
+        var size = 0
+        var trouble: KeychainStreamTrouble?
+    }
+
+    /// Bytes of results that are sent together.
+    private static let sentTogether = 32 * 1024
+
+    private func add(_ result: ItemResult, to outgoing: Outgoing) throws(KeychainError) {
+        if result.secret != nil, result.accessibility.needsUnlocked { work.holdSecrets() }
+        let message = try KeychainMessage(.result(result))
+        outgoing.messages.append(message)
+        outgoing.size += message.size
+        guard outgoing.size >= Self.sentTogether else { return }
+        do throws(KeychainStreamTrouble) { try flush(outgoing) } catch {
+            outgoing.trouble = error
+            throw KeychainError(.cancelled, "the client is gone")
+        }
+    }
+
+    private func finish(_ reply: KeychainReply, _ outgoing: Outgoing) throws(KeychainStreamTrouble) {
+        outgoing.messages.append(try message(reply))
+        try flush(outgoing)
+    }
+
+    private func flush(_ outgoing: Outgoing) throws(KeychainStreamTrouble) {
+        work.isInSocket = true
+        defer { work.isInSocket = false }
+        try stream.send(outgoing.messages)
+        outgoing.messages = []
+        outgoing.size = 0
+    }
+
+    private func send(_ replies: [KeychainReply]) throws(KeychainStreamTrouble) {
+        var messages: [KeychainMessage] = []
+        for reply in replies { messages.append(try message(reply)) }
+        try stream.send(messages)
+    }
+
+    private func message(_ reply: KeychainReply) throws(KeychainStreamTrouble) -> KeychainMessage {
+        do throws(KeychainError) { return try KeychainMessage(reply) } catch {
+            throw .malformed(MalformedMessage("a reply is too large for a message"))
+        }
+    }
+}
