@@ -24,6 +24,8 @@ package struct ItemAttribute: Sendable {
     package let use: Use
     /// Classes in which it is part of the primary key (apple-semantics 3.1), each with its place in it.
     package let primaryKeyPositions: [ItemClass: Int]
+    /// The classes of ``primaryKeyPositions``.
+    package let primaryKeyClasses: ItemClassSet
     /// Classes in which a look-up by it is answered in every lock state, from a digest.
     package let searchable: ItemClassSet
 
@@ -37,33 +39,36 @@ package struct ItemAttribute: Sendable {
         self.classes = classes
         self.use = use
         self.primaryKeyPositions = primaryKey
-        self.searchable = primaryKey.keys.reduce(into: searchable) { $0.formUnion(ItemClassSet($1)) }
+        primaryKeyClasses = primaryKey.keys.reduce(into: []) { $0.formUnion(ItemClassSet($1)) }
+        self.searchable = searchable.union(primaryKeyClasses)
     }
 
     /// What an item has in its primary key when nothing was given: empty, or zero.
-    package var emptyValue: ItemValue { kind == .number || key == "ptcl" ? .number(0) : .text("") }
+    package var emptyValue: ItemValue {
+        switch kind {
+        case .number: .number(0)
+        case .date: .date(0)
+        // A protocol is a number to Apple's tables, and a four-letter text to everybody else.
+        default: key == "ptcl" ? .number(0) : .text("")
+        }
+    }
 
     /// The attribute of a key, or nil.
     package static func named(_ key: String) -> ItemAttribute? { byKey[key] }
 
     /// The attributes of a class's primary key in their order, without access group and synchronizability, which belong to
     /// all.
-    package static func primaryKey(of itemClass: ItemClass) -> [ItemAttribute] { primaryKeys[itemClass] ?? [] }
+    package static func primaryKey(of itemClass: ItemClass) -> [ItemAttribute] { primaryKeys[itemClass] }
 
     /// The attributes of a class that have digests, in the order of the table.
-    package static func searchable(of itemClass: ItemClass) -> [ItemAttribute] { searchables[itemClass] ?? [] }
+    package static func searchable(of itemClass: ItemClass) -> [ItemAttribute] { searchables[itemClass] }
 
     private static let byKey = Dictionary(all.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
-    private static let primaryKeys = Dictionary(
-        uniqueKeysWithValues: ItemClass.stored.map { itemClass in
-            (
-                itemClass,
-                all.compactMap { attribute in attribute.primaryKeyPositions[itemClass].map { ($0, attribute) } }
-                    .sorted { $0.0 < $1.0 }.map(\.1)
-            )
-        })
-    private static let searchables = Dictionary(
-        uniqueKeysWithValues: ItemClass.stored.map { itemClass in
-            (itemClass, all.filter { $0.searchable.contains(ItemClassSet(itemClass)) })
-        })
+    private static let primaryKeys = ByClass<[ItemAttribute]> { itemClass in
+        all.compactMap { attribute in attribute.primaryKeyPositions[itemClass].map { ($0, attribute) } }
+            .sorted { $0.0 < $1.0 }.map(\.1)
+    }
+    private static let searchables = ByClass<[ItemAttribute]> { itemClass in
+        all.filter { $0.searchable.contains(ItemClassSet(itemClass)) }
+    }
 }

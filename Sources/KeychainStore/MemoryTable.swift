@@ -25,11 +25,21 @@ final class MemoryTable {
     private var rows: [Int64: MemoryRow] = [:]
     private var all = NumberList()
     private var byPrimaryKey: [LookupDigest: Int64] = [:]
-    private var byIdentifier: [[UInt8]: Int64] = [:]
+    private var byIdentifier: [LookupDigest: Int64] = [:]
     private var byDigest: [DigestKey: NumberList] = [:]
     private var byGroup: [String: NumberList] = [:]
     /// Versions that only readers of older states see.
     private var past: [MemoryRow] = []
+
+    /// 16 random bytes, which are as good as a digest.
+    private static func identity(_ identifier: [UInt8]) -> LookupDigest {
+        identifier.withUnsafeBytes { bytes in
+            guard bytes.count >= 16 else { return LookupDigest(high: 0, low: 0) }
+            return LookupDigest(
+                high: bytes.loadUnaligned(as: UInt64.self), low: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+            )
+        }
+    }
 
     func row(numbered number: Int64) -> MemoryRow? { rows[number] }
     func number(ofPrimaryKey primaryKey: LookupDigest) -> Int64? { byPrimaryKey[primaryKey] }
@@ -39,7 +49,7 @@ final class MemoryTable {
         rows[row.number] = stored
         all.insert(row.number)
         byPrimaryKey[row.primaryKey] = row.number
-        byIdentifier[row.header.identifier] = row.number
+        byIdentifier[Self.identity(row.header.identifier)] = row.number
         byGroup[row.header.accessGroup, default: NumberList()].insert(row.number)
         for (attribute, digest) in row.digests {
             byDigest[DigestKey(attribute: attribute, digest: digest), default: NumberList()].insert(row.number)
@@ -51,7 +61,7 @@ final class MemoryTable {
         let group = row.header.accessGroup
         rows[row.number] = nil
         byPrimaryKey[row.primaryKey] = nil
-        byIdentifier[row.header.identifier] = nil
+        byIdentifier[Self.identity(row.header.identifier)] = nil
         all.remove(row.number) { rows[$0] != nil }
         byGroup[group]?.remove(row.number) { rows[$0]?.row.header.accessGroup == group }
         if byGroup[group]?.isEmpty == true { byGroup[group] = nil }
@@ -95,7 +105,7 @@ final class MemoryTable {
             var one = NumberList()
             let number =
                 if let primaryKey = filter.primaryKey { byPrimaryKey[primaryKey] } else {
-                    filter.identifier.flatMap { byIdentifier[$0] }
+                    filter.identifier.flatMap { byIdentifier[Self.identity($0)] }
                 }
             if let number { one.insert(number) }
             return body(one)

@@ -7,7 +7,7 @@ import KeychainModel
 package final class MemoryTables: ItemTables, @unchecked Sendable {
     // All below is used under the lock.
     private let lock = ThreadLock()
-    private let tables = Dictionary(uniqueKeysWithValues: ItemClass.stored.map { ($0, MemoryTable()) })
+    private let tables = ByClass<MemoryTable> { _ in MemoryTable() }
     private var setAside: [ItemRow] = []
     private var version: UInt64 = 0
     private var lastNumber: Int64 = 0
@@ -63,7 +63,7 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
         readers[state] = left == 0 ? nil : left
         guard left == 0 else { return }
         let oldest = readers.keys.min() ?? .max
-        for table in tables.values { table.forget(before: oldest) }
+        for itemClass in ItemClass.stored { tables[itemClass].forget(before: oldest) }
     }
 
     /// Rows are taken out some at a time, so that the first of many costs no more than the first of few.
@@ -83,9 +83,8 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
         ) throws(KeychainError) {
             try MemoryTables.forEachBatch { (number) throws(KeychainError) in
                 tables.lock.lock()
-                let rows =
-                    tables.tables[filter.itemClass]?
-                    .rows(filter, after: number, in: version, count: MemoryTables.batch) ?? []
+                let rows = tables.tables[filter.itemClass].rows(
+                    filter, after: number, in: version, count: MemoryTables.batch)
                 tables.lock.unlock()
                 return rows
             } each: { (row) throws(KeychainError) in
@@ -124,17 +123,10 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
 
         init(_ tables: MemoryTables) { self.tables = tables }
 
-        private func table(_ itemClass: ItemClass) throws(KeychainError) -> MemoryTable {
-            guard let table = tables.tables[itemClass] else {
-                throw KeychainError(.unimplemented, "there is no table of class \(itemClass.rawValue)")
-            }
-            return table
-        }
-
         func rows(
             _ filter: RowFilter, each: (ItemRow) throws(KeychainError) -> Bool
         ) throws(KeychainError) {
-            let table = try table(filter.itemClass)
+            let table = tables.tables[filter.itemClass]
             try MemoryTables.forEachBatch { (number) throws(KeychainError) in
                 table.rows(filter, after: number, in: .max - 1, count: MemoryTables.batch)
             } each: { (row) throws(KeychainError) in
@@ -145,7 +137,7 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
         func count(_ filter: RowFilter) throws(KeychainError) -> Int { try countRows(filter) }
 
         func insert(_ row: ItemRow) throws(KeychainError) -> Int64 {
-            let table = try table(row.header.itemClass)
+            let table = tables.tables[row.header.itemClass]
             guard table.number(ofPrimaryKey: row.primaryKey) == nil else { throw Self.duplicate }
             tables.lastNumber += 1
             var row = row
@@ -155,13 +147,15 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
         }
 
         func replace(_ row: ItemRow) throws(KeychainError) {
-            let table = try table(row.header.itemClass)
+            let table = tables.tables[row.header.itemClass]
             if let other = table.number(ofPrimaryKey: row.primaryKey), other != row.number { throw Self.duplicate }
             try removeVersion(row, table)
             insertVersion(row, table)
         }
 
-        func remove(_ row: ItemRow) throws(KeychainError) { try removeVersion(row, table(row.header.itemClass)) }
+        func remove(_ row: ItemRow) throws(KeychainError) {
+            try removeVersion(row, tables.tables[row.header.itemClass])
+        }
 
         func setAside(_ row: ItemRow) throws(KeychainError) {
             try remove(row)
@@ -198,15 +192,15 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
         version += 1
         for case .removed(let stored) in writer.changes {
             stored.died = version
-            if !readers.isEmpty, stored.born < version { tables[stored.row.header.itemClass]?.bury(stored) }
+            if !readers.isEmpty, stored.born < version { tables[stored.row.header.itemClass].bury(stored) }
         }
     }
 
     private func undo(_ writer: Writer) {
         for change in writer.changes.reversed() {
             switch change {
-            case .inserted(let stored): tables[stored.row.header.itemClass]?.unlink(stored)
-            case .removed(let stored): tables[stored.row.header.itemClass]?.link(stored)
+            case .inserted(let stored): tables[stored.row.header.itemClass].unlink(stored)
+            case .removed(let stored): tables[stored.row.header.itemClass].link(stored)
             case .setAside: setAside.removeLast()
             case .clearedSetAside(let before): setAside = before
             }

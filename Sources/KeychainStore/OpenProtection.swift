@@ -101,9 +101,9 @@ package final class OpenProtection: ItemProtection {
         var high = Hasher()
         high.combine(keys.0)
         feed(&high)
-        var low = Hasher()
+        // All that was fed is in the state of both.
+        var low = high
         low.combine(keys.1)
-        feed(&low)
         return LookupDigest(
             high: UInt64(bitPattern: Int64(high.finalize())), low: UInt64(bitPattern: Int64(low.finalize())))
     }

@@ -36,7 +36,7 @@ struct RowSearch {
                 rest.append(wanted)
                 continue
             }
-            if filter.primaryKey != nil, attribute.primaryKeyPositions[query.itemClass] != nil { continue }
+            if filter.primaryKey != nil, attribute.primaryKeyClasses.contains(itemClassSet) { continue }
             filter.digests[attribute.key] = try protection.digest(of: wanted.value, attribute.key, query.itemClass)
         }
     }
