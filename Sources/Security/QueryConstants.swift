@@ -86,3 +86,17 @@ nonisolated(unsafe) public let kSecUseAuthenticationUISkip: CFString = NSString(
 nonisolated(unsafe) public let kSecUseAuthenticationContext: CFString = NSString(string: "u_AuthCtx")
 /// Whether to use the keychain of data protection, which is the only one here.
 nonisolated(unsafe) public let kSecUseDataProtectionKeychain: CFString = NSString(string: "nleg")
+
+// MARK: - Keys
+
+/// Makes an `NSString` and the `String` of the same characters one key of `[AnyHashable: Any]`, as they are on Apple's systems.
+///
+/// On Linux they are two by themselves, so that `attributes[kSecAttrAccount]` finds nothing in a result cast to
+/// `[AnyHashable: Any]`. It is a deliberate choice with an underscored protocol of the standard library, and it holds for the
+/// whole process: `docs/security-module.md`.
+///
+/// It stands beside ``kSecClass``, which every query names: out of a static library a linker takes only the objects that
+/// somebody names, and nobody names a conformance.
+extension NSString: @retroactive _HasCustomAnyHashableRepresentation {
+    public func _toCustomAnyHashable() -> AnyHashable? { AnyHashable(self as String) }
+}

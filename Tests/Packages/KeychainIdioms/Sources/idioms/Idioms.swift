@@ -16,7 +16,7 @@ struct Idioms {
         await show("get or create") { try getOrCreate() }
     }
 
-    private static func show(_ name: String, _ idiom: () async throws -> String) async {
+    private static func show(_ name: String, _ idiom: @Sendable () async throws -> String) async {
         do { print("\(name): \(try await idiom())") } catch { print("\(name): failed with \(error)") }
     }
 }
