@@ -6,6 +6,12 @@ import Testing
     @Test(arguments: Checklist.rows)
     func holdsInMemory(_ row: ChecklistRow) throws { try run(row, MemoryHome.self) }
 
+    @Test(arguments: Checklist.rows)
+    func holdsEmbedded(_ row: ChecklistRow) throws { try run(row, EmbeddedHome.self) }
+
+    @Test(arguments: Checklist.rows)
+    func holdsThroughAnAgent(_ row: ChecklistRow) throws { try run(row, AgentHome.self) }
+
     private func run(_ row: ChecklistRow, _ home: any ChecklistHome.Type) throws {
         guard row.needs.isSubset(of: home.offers) else { return }
         try row.body(try home.init())

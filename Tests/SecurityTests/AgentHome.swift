@@ -1,0 +1,46 @@
+import AgentClient
+import FileProtection
+import Keybag
+import KeychainModel
+import LinuxSystem
+import ProtectionModel
+import SecretMemory
+import TestSupport
+
+/// An agent of its own, as a process. Who asks is this process, whatever a row says.
+final class AgentHome: ChecklistHome {
+    static var offers: Set<ChecklistNeed> { [] }
+
+    private let directory: TemporaryDirectory
+    private let home: KeybagHome
+    private let agent: AgentProgram
+    private let client: AgentClient
+
+    init() throws {
+        directory = try TemporaryDirectory(.memory)
+        home = KeybagHome(directory: directory.appending("home"))
+        _ = try ChecklistKeybag.create(home)
+        // Whoever runs the tests may lock the screen meanwhile.
+        var settings = Settings()
+        settings.locksOnScreenLock = false
+        settings.locksOnSleep = false
+        settings.locksOnSessionEnd = false
+        try settings.write(to: home)
+        agent = try AgentProgram(home: home.directory, log: directory.appending("log"))
+        client = try AgentClient.connect(to: try home.agentSocket())
+        try unlock()
+    }
+
+    func keychain(of caller: Caller) -> any KeychainService { client.keychain }
+    func lock() throws { _ = try client.lock(reason: .command) }
+    func unlock() throws { try client.unlock(passcode: try ChecklistKeybag.passcode()) }
+
+    // As the command line does it, in the home's keybag; the agent sees it there.
+    func removePasscode() throws { try Keybag.open(home).removePasscode(try ChecklistKeybag.passcode()) }
+
+    func setPasscode() throws {
+        let keybag = try Keybag.open(home)
+        try keybag.setPasscode(try ChecklistKeybag.passcode(), cost: ChecklistKeybag.cost)
+        try unlock()
+    }
+}
