@@ -69,7 +69,7 @@ extension KeychainStore {
         return KeychainError(
             .duplicateItem,
             "an item with the same primary key is there: \(names.joined(separator: ", ")), 'agrp' and 'sync' are equal; "
-                + "change that item with SecItemUpdate")
+                + "update that item, or delete it first")
     }
 
     // MARK: What a new item gets

@@ -8,17 +8,18 @@ import SecretMemory
 import TestSupport
 
 /// An agent of its own, as a process. Who asks is this process, whatever a row says.
-final class AgentHome: ChecklistHome {
-    static var offers: Set<ChecklistNeed> { [] }
+final class AgentHome: DatabaseHome {
+    static var offers: Set<ChecklistNeed> { [.database] }
 
-    private let directory: TemporaryDirectory
+    private let place: TemporaryDirectory
+    var database: FilePath { home.keychain }
     private let home: KeybagHome
     private let agent: AgentProgram
     private let client: AgentClient
 
     init() throws {
-        directory = try TemporaryDirectory(.memory)
-        home = KeybagHome(directory: directory.appending("home"))
+        place = try TemporaryDirectory(.memory)
+        home = KeybagHome(directory: place.appending("home"))
         _ = try ChecklistKeybag.create(home)
         // Whoever runs the tests may lock the screen meanwhile.
         var settings = Settings()
@@ -26,7 +27,7 @@ final class AgentHome: ChecklistHome {
         settings.locksOnSleep = false
         settings.locksOnSessionEnd = false
         try settings.write(to: home)
-        agent = try AgentProgram(home: home.directory, log: directory.appending("log"))
+        agent = try AgentProgram(home: home.directory, log: place.appending("log"))
         client = try AgentClient.connect(to: try home.agentSocket())
         try unlock()
     }

@@ -55,7 +55,7 @@ extension ChecklistHome {
 
 enum Checklist {
     /// Every row of the table.
-    static let rows = items + protection + interface
+    static let rows = items + protection + interface + damage
 
     /// The numbers that concern keychains of passwords, certificates and keys here: 29 to 64, 83 to 143, 148 to 150.
     static let numbers = Set(29...64).union(83...143).union(148...150)

@@ -8,17 +8,17 @@ import Synchronization
 import TestSupport
 
 /// A keybag and a database in this process.
-final class EmbeddedHome: ChecklistHome {
+final class EmbeddedHome: DatabaseHome {
     static var offers: Set<ChecklistNeed> { [.callers, .database] }
 
-    private let directory: TemporaryDirectory
+    private let place: TemporaryDirectory
     private let keybag: Keybag
     let database: FilePath
     private let store: KeychainStore
 
     init() throws {
-        directory = try TemporaryDirectory(.memory)
-        keybag = try ChecklistKeybag.create(KeybagHome(directory: directory.appending("home")))
+        place = try TemporaryDirectory(.memory)
+        keybag = try ChecklistKeybag.create(KeybagHome(directory: place.appending("home")))
         database = keybag.home.keychain
         store = try KeychainStore.open(database, keys: keybag)
     }
