@@ -71,7 +71,7 @@ private func answer(
     _ request: (ItemDictionary) -> KeychainRequest
 ) throws(KeychainError) {
     let query = try QueryReader.read(dictionary)
-    let shape = ResultShape(query)
+    let shape = ResultShape(of: query)
     if !shape.isNothing, result == nil {
         throw KeychainError(.malformed, "something is to be returned, and there is no place for it")
     }

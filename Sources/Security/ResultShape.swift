@@ -1,37 +1,10 @@
 import Foundation
 import KeychainModel
 
-/// What a query asks to be returned, and in which shape (apple-semantics 3.8).
-struct ResultShape {
-    private let data: Bool
-    private let attributes: Bool
-    private let reference: Bool
-    private let persistentReference: Bool
-    private let isList: Bool
-
-    init(_ query: ItemDictionary) {
-        func isTrue(_ key: String) -> Bool {
-            switch query[key] {
-            case .boolean(let value): value
-            case .number(let value): value != 0
-            default: false
-            }
-        }
-        data = isTrue("r_Data")
-        attributes = isTrue("r_Attributes")
-        reference = isTrue("r_Ref")
-        persistentReference = isTrue("r_PersistentRef")
-        isList =
-            switch query["m_Limit"] {
-            case .text(let text): text == "m_LimitAll"
-            case .number(let limit): limit > 1
-            case .real(let limit): limit > 1
-            default: false
-            }
-    }
-
+/// Apple's objects for results, in the shape that the query asks for (apple-semantics 3.8).
+extension ResultShape {
     /// True when nothing is to be returned.
-    var isNothing: Bool { !data && !attributes && !reference && !persistentReference }
+    var isNothing: Bool { parts.isEmpty }
 
     /// The answer; nil when what was found has nothing of what was asked for: passwords have no reference.
     func answer(_ results: [ItemResult]) -> AnyObject? {
@@ -40,26 +13,28 @@ struct ResultShape {
     }
 
     private var isDictionary: Bool {
-        attributes || [data, reference, persistentReference].count { $0 } > 1
+        parts.contains(.attributes) || parts.rawValue.nonzeroBitCount > 1
     }
 
     private func object(_ result: ItemResult) -> AnyObject? {
         if isDictionary { return dictionary(result) }
-        if data { return result.secret.map(ResultWriter.data) ?? NSData() }
-        if persistentReference { return ResultWriter.data(result.reference) }
+        if parts.contains(.secret) { return result.secret.map(ResultWriter.data) ?? NSData() }
+        if parts.contains(.persistentReference) { return ResultWriter.data(result.reference) }
         return nil
     }
 
     private func dictionary(_ result: ItemResult) -> NSDictionary {
         var values: [(String, AnyObject)] = []
-        if attributes, let found = result.attributes {
+        if parts.contains(.attributes), let found = result.attributes {
             for (key, value) in found where key != "class" {
                 if let object = ResultWriter.object(value) { values.append((key, object)) }
             }
         }
-        if data, let secret = result.secret { values.append(("v_Data", ResultWriter.data(secret))) }
-        if persistentReference { values.append(("v_PersistentRef", ResultWriter.data(result.reference))) }
-        if reference { values.append(("class", NSString(string: result.itemClass.rawValue))) }
+        if parts.contains(.secret), let secret = result.secret { values.append(("v_Data", ResultWriter.data(secret))) }
+        if parts.contains(.persistentReference) {
+            values.append(("v_PersistentRef", ResultWriter.data(result.reference)))
+        }
+        if parts.contains(.reference) { values.append(("class", NSString(string: result.itemClass.rawValue))) }
         return ResultWriter.dictionary(values)
     }
 }

@@ -1,15 +1,17 @@
 import AgentClient
 import FileProtection
+import Glibc
 import Keybag
 import KeychainModel
+import KeychainStore
 import LinuxSystem
 import ProtectionModel
 import SecretMemory
 import TestSupport
 
-/// An agent of its own, as a process. Who asks is this process, whatever a row says.
+/// An agent of its own, as a process. Its entitlements say which access groups this process has.
 final class AgentHome: DatabaseHome {
-    static var offers: Set<ChecklistNeed> { [.database] }
+    static var offers: Set<ChecklistNeed> { [.callers, .database] }
 
     private let place: TemporaryDirectory
     var database: FilePath { home.keychain }
@@ -32,7 +34,21 @@ final class AgentHome: DatabaseHome {
         try unlock()
     }
 
-    func keychain(of caller: Caller) -> any KeychainService { client.keychain }
+    /// The agent reads the entitlements before each request.
+    func keychain(of caller: Caller) throws -> any KeychainService {
+        let groups = caller.accessGroups
+        guard let executable = ProcessFacts.executable(of: getpid()), let first = groups.first else {
+            throw KeychainError(.missingEntitlement, "no entitlement says that a program has no access group")
+        }
+        let entry = Entitlements.Entry(
+            executable: executable.description, applicationIdentifier: first, accessGroups: groups)
+        let entitlements = EntitlementsFile(inHome: home.directory)
+        if try entitlements.list() != [entry] {
+            try entitlements.set(entry.executable, identifier: first, groups: groups)
+        }
+        return client.keychain
+    }
+
     func lock() throws { _ = try client.lock(reason: .command) }
     func unlock() throws { try client.unlock(passcode: try ChecklistKeybag.passcode()) }
 

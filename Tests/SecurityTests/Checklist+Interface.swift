@@ -148,7 +148,8 @@ extension Checklist {
                 }
             }
         },
-        ChecklistRow(138, "a program without access groups gets -34018 on everything", needs: [.callers]) { home in
+        ChecklistRow(138, "a program without access groups gets -34018 on everything", needs: [.callersWithoutGroups]) {
+            home in
             try home.calling([]) {
                 for item in both {
                     #expect(add(item, secret("x")) == -34018)

@@ -26,8 +26,10 @@ struct ChecklistRow: Sendable, CustomTestStringConvertible {
 
 /// What not every home offers to a test.
 enum ChecklistNeed: Sendable {
-    /// Callers of any access groups.
+    /// Callers of any access groups, but at least of one.
     case callers
+    /// Callers of no access group.
+    case callersWithoutGroups
     /// A database on the disk, to damage.
     case database
 }

@@ -5,7 +5,7 @@ import Testing
 
 /// Items in memory, with a lock that tests set.
 final class MemoryHome: ChecklistHome {
-    static var offers: Set<ChecklistNeed> { [.callers] }
+    static var offers: Set<ChecklistNeed> { [.callers, .callersWithoutGroups] }
 
     private let state = SimulatedLock()
     private let store: KeychainStore

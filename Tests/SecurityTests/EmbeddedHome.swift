@@ -9,7 +9,7 @@ import TestSupport
 
 /// A keybag and a database in this process.
 final class EmbeddedHome: DatabaseHome {
-    static var offers: Set<ChecklistNeed> { [.callers, .database] }
+    static var offers: Set<ChecklistNeed> { [.callers, .callersWithoutGroups, .database] }
 
     private let place: TemporaryDirectory
     private let keybag: Keybag

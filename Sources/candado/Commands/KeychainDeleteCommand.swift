@@ -25,17 +25,8 @@ enum KeychainDeleteCommand {
         return .done
     }
 
-    private static func delete(
-        _ selection: ItemSelection, _ service: any KeychainService
-    ) throws(KeychainError) -> Int {
-        var count = 0
-        for itemClass in selection.classes {
-            do throws(KeychainError) {
-                count += try service.perform(.delete(selection.query(itemClass))).answer.count
-            } catch {
-                guard error.code == .itemNotFound else { throw error }
-            }
-        }
+    private static func delete(_ selection: ItemSelection, _ service: any KeychainService) throws -> Int {
+        let count = try selection.change(service, "deleted") { .delete($0) }
         guard count > 0 || selection.isEverything else { throw ItemSelection.nothing }
         return count
     }

@@ -44,15 +44,9 @@ enum KeychainUpdateCommand {
 
     private static func updateAll(
         _ selection: ItemSelection, _ changes: ItemDictionary, _ service: any KeychainService
-    ) throws(KeychainError) -> Int {
-        var count = 0
-        for itemClass in selection.classes {
-            do throws(KeychainError) {
-                count += try service.perform(.update(selection.query(itemClass), to: changes)).answer.count
-            } catch {
-                guard error.code == .itemNotFound else { throw error }
-            }
-        }
+    ) throws -> Int {
+        try selection.requireReadable(service)
+        let count = try selection.change(service, "updated") { .update($0, to: changes) }
         guard count > 0 else { throw ItemSelection.nothing }
         return count
     }

@@ -9,8 +9,8 @@ struct ItemSelection: Sendable {
     private(set) var attributes: ItemDictionary = [:]
     /// Nil: of all groups.
     let accessGroup: String?
-    /// True when nothing but an access group is said.
-    var isEverything: Bool { attributes.isEmpty && classes.count > 1 }
+    /// True when nothing names an item: an access group, an accessibility and the kind of synchronization name none.
+    var isEverything: Bool { attributes.keys.allSatisfy { $0 == "pdmn" || $0 == "sync" } }
 
     /// Reads the options that name items. Throws usage errors.
     init(_ invocation: Invocation) throws(UsageError) {
@@ -85,6 +85,44 @@ struct ItemSelection: Sendable {
     func count(_ service: any KeychainService) throws(KeychainError) -> Int {
         var count = 0
         try list(service) { (_) throws(KeychainError) in count += 1 }
+        return count
+    }
+
+    /// Throws `locked` when one item that matches cannot be opened now: a change of several classes begins only where all of
+    /// it can be done.
+    func requireReadable(_ service: any KeychainService) throws(KeychainError) {
+        guard classes.count > 1 else { return }
+        for itemClass in classes {
+            var query = query(itemClass)
+            query["r_Attributes"] = .boolean(true)
+            query["m_Limit"] = .text("m_LimitAll")
+            do throws(KeychainError) {
+                try service.perform(.find(query)) { (_) throws(KeychainError) in }
+            } catch {
+                guard error.code == .itemNotFound else { throw error }
+            }
+        }
+    }
+
+    /// Changes what matches, one class after the other, and returns how many. An error after a change says how many were:
+    /// `done` is the word for it.
+    func change(
+        _ service: any KeychainService, _ done: String, _ request: (ItemDictionary) -> KeychainRequest
+    ) throws -> Int {
+        var count = 0
+        for itemClass in classes {
+            do throws(KeychainError) {
+                count += try service.perform(request(query(itemClass))).answer.count
+            } catch {
+                if error.code == .itemNotFound { continue }
+                guard count > 0 else { throw error }
+                var tally = ExitTally()
+                tally.countDone()
+                tally.countFailure(ExitStatus(error.code))
+                throw CommandFailure(
+                    tally.status, "\(count) \(done), and no others: \(error.message)", hints: Hints.advice(for: error))
+            }
+        }
         return count
     }
 

@@ -12,6 +12,12 @@ let package = Package(
                 .product(name: "FileProtection", package: "candado"),
                 .product(name: "ProtectedFoundation", package: "candado"),
             ]),
+        .executableTarget(
+            name: "keychain-app",
+            dependencies: [
+                .product(name: "Security", package: "candado"),
+                .product(name: "Keychain", package: "candado"),
+            ]),
         .executableTarget(name: "c-app", dependencies: [.product(name: "CandadoC", package: "candado")]),
     ]
 )

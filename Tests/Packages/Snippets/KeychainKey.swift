@@ -1,0 +1,1 @@
+private struct Session: Codable, Sendable {}

@@ -1,0 +1,1 @@
+private nonisolated(unsafe) var result: AnyObject?
