@@ -3,20 +3,31 @@ import KeychainModel
 /// A password for a server: `kSecClassInternetPassword`. No two have the same server, account, protocol, port, path, security domain,
 /// way of authentication, access group and synchronizability.
 public struct InternetPassword: Password {
+    /// What its items are.
     public static let itemClass = ItemClass.internetPassword
 
+    /// The name of the server.
     public var server: String
+    /// Whose password it is.
     public var account: String
+    /// How the server is talked to. Nil is any in queries, and none in what is new.
     public var `protocol`: InternetProtocol?
+    /// Its port. Nil is any in queries, and none in what is new.
     public var port: UInt16?
+    /// The path on the server. Nil is any in queries, and none in what is new.
     public var path: String?
+    /// The realm that a server asks for. Nil is any in queries, and none in what is new.
     public var securityDomain: String?
     /// What a person is shown.
     public var label: String?
+    /// What a person has noted.
     public var comment: String?
+    /// Whose programs see it. Nil is any group in queries, and for what is new the first that this process holds.
     public var accessGroup: String?
+    /// Whether it may be synchronized to other machines. Two passwords may differ in this alone.
     public var isSynchronizable: Bool
 
+    /// Says what there is to say; the rest is not said.
     public init(
         server: String, account: String, protocol: InternetProtocol? = nil, port: UInt16? = nil, path: String? = nil,
         securityDomain: String? = nil, label: String? = nil, comment: String? = nil, accessGroup: String? = nil,
@@ -34,6 +45,7 @@ public struct InternetPassword: Password {
         self.isSynchronizable = isSynchronizable
     }
 
+    /// From the attributes of an item.
     public init(_ attributes: ItemDictionary) {
         self.init(
             server: attributes.text("srvr") ?? "", account: attributes.text("acct") ?? "",
@@ -44,6 +56,7 @@ public struct InternetPassword: Password {
             isSynchronizable: attributes.number("sync") == 1)
     }
 
+    /// What tells it from others, by Apple's keys.
     public var identity: ItemDictionary {
         var result: ItemDictionary = ["srvr": .text(server), "acct": .text(account)]
         result.set("ptcl", `protocol`?.rawValue)
@@ -53,6 +66,7 @@ public struct InternetPassword: Password {
         return result
     }
 
+    /// What only describes it, by Apple's keys.
     public var details: ItemDictionary {
         var result: ItemDictionary = [:]
         result.set("labl", label)
@@ -62,15 +76,22 @@ public struct InternetPassword: Password {
 
     /// Which passwords for servers are meant. Nil: any.
     public struct Filter: PasswordFilter {
+        /// The name of the server.
         public var server: String?
+        /// Whose password.
         public var account: String?
+        /// How the server is talked to.
         public var `protocol`: InternetProtocol?
+        /// The port.
         public var port: UInt16?
+        /// The path on the server.
         public var path: String?
+        /// Whose programs see it; nil is every group that this process holds.
         public var accessGroup: String?
         /// Nil: both kinds.
         public var isSynchronizable: Bool?
 
+        /// Those that have everything that is given.
         public init(
             server: String? = nil, account: String? = nil, protocol: InternetProtocol? = nil, port: UInt16? = nil,
             path: String? = nil, accessGroup: String? = nil, isSynchronizable: Bool? = nil
@@ -84,6 +105,7 @@ public struct InternetPassword: Password {
             self.isSynchronizable = isSynchronizable
         }
 
+        /// What is asked for, by Apple's keys.
         public var attributes: ItemDictionary {
             var result: ItemDictionary = ["sync": isSynchronizable.map { .boolean($0) } ?? .text("syna")]
             result.set("srvr", server)

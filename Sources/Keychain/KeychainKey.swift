@@ -16,7 +16,9 @@ import KeychainModel
 /// value as JSON. Encoding and decoding put copies of the secret in ordinary memory, as the value itself is: the ones
 /// made here are cleared.
 public struct KeychainKey<Value: Sendable>: Sendable {
+    /// Where the value lies.
     public let password: GenericPassword
+    /// When the value can be read.
     public let accessible: Accessibility
     let encode: @Sendable (Value) throws(KeychainError) -> ItemSecret
     let decode: @Sendable (ItemSecret) throws(KeychainError) -> Value

@@ -2,8 +2,10 @@ import KeychainModel
 
 /// What names a password and describes it: ``GenericPassword`` or ``InternetPassword``. Its secret is no part of it.
 public protocol Password: Hashable, Sendable {
+    /// Says which of them are meant.
     associatedtype Filter: PasswordFilter
 
+    /// What its items are.
     static var itemClass: ItemClass { get }
     /// The attributes that tell it from others of its access group and synchronizability, by Apple's keys.
     var identity: ItemDictionary { get }
@@ -62,16 +64,23 @@ extension ItemDictionary {
 /// A password of a service that is no server: `kSecClassGenericPassword`. No two have the same service, account, access
 /// group and synchronizability.
 public struct GenericPassword: Password {
+    /// What its items are.
     public static let itemClass = ItemClass.genericPassword
 
+    /// What it is a password of.
     public var service: String
+    /// Whose password it is.
     public var account: String
     /// What a person is shown.
     public var label: String?
+    /// What a person has noted.
     public var comment: String?
+    /// Whose programs see it. Nil is any group in queries, and for what is new the first that this process holds.
     public var accessGroup: String?
+    /// Whether it may be synchronized to other machines. Two passwords may differ in this alone.
     public var isSynchronizable: Bool
 
+    /// Says what there is to say; the rest is not said.
     public init(
         service: String, account: String, label: String? = nil, comment: String? = nil, accessGroup: String? = nil,
         isSynchronizable: Bool = false
@@ -84,6 +93,7 @@ public struct GenericPassword: Password {
         self.isSynchronizable = isSynchronizable
     }
 
+    /// From the attributes of an item.
     public init(_ attributes: ItemDictionary) {
         self.init(
             service: attributes.text("svce") ?? "", account: attributes.text("acct") ?? "",
@@ -91,8 +101,10 @@ public struct GenericPassword: Password {
             isSynchronizable: attributes.number("sync") == 1)
     }
 
+    /// What tells it from others, by Apple's keys.
     public var identity: ItemDictionary { ["svce": .text(service), "acct": .text(account)] }
 
+    /// What only describes it, by Apple's keys.
     public var details: ItemDictionary {
         var result: ItemDictionary = [:]
         result.set("labl", label)
@@ -102,12 +114,16 @@ public struct GenericPassword: Password {
 
     /// Which generic passwords are meant. Nil: any.
     public struct Filter: PasswordFilter {
+        /// What it is a password of.
         public var service: String?
+        /// Whose password.
         public var account: String?
+        /// Whose programs see it; nil is every group that this process holds.
         public var accessGroup: String?
         /// Nil: both kinds.
         public var isSynchronizable: Bool?
 
+        /// Those that have everything that is given.
         public init(
             service: String? = nil, account: String? = nil, accessGroup: String? = nil, isSynchronizable: Bool? = nil
         ) {
@@ -117,6 +133,7 @@ public struct GenericPassword: Password {
             self.isSynchronizable = isSynchronizable
         }
 
+        /// What is asked for, by Apple's keys.
         public var attributes: ItemDictionary {
             var result: ItemDictionary = ["sync": isSynchronizable.map { .boolean($0) } ?? .text("syna")]
             result.set("svce", service)

@@ -3,17 +3,28 @@
 public struct AccessControl: Hashable, Sendable {
     /// Constraints. The bits are Apple's (`SecAccessControlCreateFlags`, apple-semantics 3.6).
     public struct Flags: OptionSet, Hashable, Sendable {
+        /// Apple's bits.
         public let rawValue: UInt64
+        /// Any bits, ``known`` or not.
         public init(rawValue: UInt64) { self.rawValue = rawValue }
 
+        /// The user has to be there: biometry or the passcode.
         public static let userPresence = Flags(rawValue: 1 << 0)
+        /// Any enrolled finger or face, also one that is enrolled later.
         public static let biometryAny = Flags(rawValue: 1 << 1)
+        /// A finger or face that was enrolled when the item was made.
         public static let biometryCurrentSet = Flags(rawValue: 1 << 3)
+        /// The passcode.
         public static let devicePasscode = Flags(rawValue: 1 << 4)
+        /// A companion device nearby, such as a watch.
         public static let companion = Flags(rawValue: 1 << 5)
+        /// One constraint is enough.
         public static let or = Flags(rawValue: 1 << 14)
+        /// All constraints have to hold, as where nothing is said.
         public static let and = Flags(rawValue: 1 << 15)
+        /// The constraints are for using a private key.
         public static let privateKeyUsage = Flags(rawValue: 1 << 30)
+        /// The program adds a password of its own.
         public static let applicationPassword = Flags(rawValue: 1 << 31)
 
         /// All that have a meaning.
@@ -23,7 +34,9 @@ public struct AccessControl: Hashable, Sendable {
         ]
     }
 
+    /// When the item can be read, whatever the flags say.
     public let accessibility: Accessibility
+    /// What is asked for beyond it.
     public let flags: Flags
 
     /// Throws `malformed` for combinations that Apple refuses (apple-semantics 3.6).
