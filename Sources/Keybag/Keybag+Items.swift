@@ -25,6 +25,8 @@ extension Keybag: ItemKeyService {
         do throws(ProtectionError) {
             // Another process may have made the key, or set a passcode.
             if !hasItemKey(keyClass, generation), !isErased { _ = try refresh() }
+            // Or removed it, and with it what needs one.
+            if keyClass.needsPasscode { try refreshIfReplaced() }
             if generation == nil { try makeDurable() }
             try manager.requireOwnProcess()
         } catch {

@@ -52,7 +52,7 @@ final class AgentHome: DatabaseHome {
     func lock() throws { _ = try client.lock(reason: .command) }
     func unlock() throws { try client.unlock(passcode: try ChecklistKeybag.passcode()) }
 
-    // As the command line does it, in the home's keybag; the agent sees it there.
+    // In the home's keybag, as another process does it that then tells nobody.
     func removePasscode() throws { try Keybag.open(home).removePasscode(try ChecklistKeybag.passcode()) }
 
     func setPasscode() throws {
