@@ -23,12 +23,12 @@ extension Keybag: ItemKeyService {
     ) throws(KeychainError) -> R {
         let keyClass = KeyClass(accessibility)
         do throws(ProtectionError) {
+            try manager.requireOwnProcess()
             // Another process may have made the key, or set a passcode.
             if !hasItemKey(keyClass, generation), !isErased { _ = try refresh() }
             // Or removed it, and with it what needs one.
             if keyClass.needsPasscode { try refreshIfReplaced() }
             if generation == nil { try makeDurable() }
-            try manager.requireOwnProcess()
         } catch {
             throw KeychainError(error)
         }

@@ -22,7 +22,7 @@ public struct InternetPassword: Password {
     public var label: String?
     /// What a person has noted.
     public var comment: String?
-    /// Whose programs see it. Nil is any group in queries, and for what is new the first that this process holds.
+    /// Whose programs see it. Nil is the program's own group, the first that it holds.
     public var accessGroup: String?
     /// Whether it may be synchronized to other machines. Two passwords may differ in this alone.
     public var isSynchronizable: Bool
@@ -86,15 +86,18 @@ public struct InternetPassword: Password {
         public var port: UInt16?
         /// The path on the server.
         public var path: String?
-        /// Whose programs see it; nil is every group that this process holds.
+        /// Whose programs see it; nil is the program's own group, the first that it holds.
         public var accessGroup: String?
         /// Nil: both kinds.
         public var isSynchronizable: Bool?
+        /// True: where no group is named, those of every group that this process holds.
+        public var spansAccessGroups: Bool
 
         /// Those that have everything that is given.
         public init(
             server: String? = nil, account: String? = nil, protocol: InternetProtocol? = nil, port: UInt16? = nil,
-            path: String? = nil, accessGroup: String? = nil, isSynchronizable: Bool? = nil
+            path: String? = nil, accessGroup: String? = nil, isSynchronizable: Bool? = nil,
+            spansAccessGroups: Bool = false
         ) {
             self.server = server
             self.account = account
@@ -103,6 +106,7 @@ public struct InternetPassword: Password {
             self.path = path
             self.accessGroup = accessGroup
             self.isSynchronizable = isSynchronizable
+            self.spansAccessGroups = spansAccessGroups
         }
 
         /// What is asked for, by Apple's keys.

@@ -3,6 +3,9 @@ import KeychainModel
 /// One call each. Every one throws `locked` for what cannot be opened or sealed in the present lock state,
 /// `missingEntitlement` for an access group that this process does not hold, `malformed`, `agentNotReachable`,
 /// `notAvailable`, `busy`, `cancelled`.
+///
+/// What names no access group means the program's own, the first that it holds; items of other groups are never found,
+/// changed or deleted by a call that does not name them.
 extension Keychain {
     /// Stores a new password, and returns a name that stays its own until it is deleted.
     ///
@@ -26,7 +29,7 @@ extension Keychain {
 
     /// The secret of a password, in secret memory. Nil when there is no such password; never because it is locked.
     public func get(_ password: some Password) throws(KeychainError) -> ItemSecret? {
-        var query = password.query
+        var query = try ownGroup(password.query)
         query["r_Data"] = .boolean(true)
         return try found(query)?.secret ?? nil
     }
@@ -49,7 +52,7 @@ extension Keychain {
         var changes = password.details
         changes["v_Data"] = .secret(try secret.itemSecret())
         if let accessible { changes["pdmn"] = .text(accessible.rawValue) }
-        _ = try ask(.update(password.query, to: changes))
+        _ = try ask(.update(try ownGroup(password.query), to: changes))
     }
 
     /// Stores a password, whether it is there already or not. Its accessibility is `accessible` afterwards.
@@ -95,18 +98,18 @@ extension Keychain {
     /// Deletes a password, also one that is locked. False when there was none.
     @discardableResult
     public func delete(_ password: some Password) throws(KeychainError) -> Bool {
-        try remove(password.query) > 0
+        try remove(try ownGroup(password.query)) > 0
     }
 
-    /// Deletes everything of a service, synchronizable or not, locked or not: what a logout needs. Returns how many there
-    /// were.
+    /// Deletes everything of a service in one access group, the program's own when none is named; synchronizable or not,
+    /// locked or not: what a logout needs. Returns how many there were.
     @discardableResult
     public func deleteAll(service: String, accessGroup: String? = nil) throws(KeychainError) -> Int {
         try deleteAll(
             matching: GenericPassword.Filter(service: service, accessGroup: accessGroup), GenericPassword.self)
     }
 
-    /// Deletes all passwords for a server.
+    /// Deletes all passwords for a server in one access group, the program's own when none is named.
     @discardableResult
     public func deleteAll(server: String, accessGroup: String? = nil) throws(KeychainError) -> Int {
         try deleteAll(
@@ -114,7 +117,7 @@ extension Keychain {
     }
 
     private func deleteAll<P: Password>(matching filter: P.Filter, _ type: P.Type) throws(KeychainError) -> Int {
-        var query = filter.attributes
+        var query = filter.spansAccessGroups ? filter.attributes : try ownGroup(filter.attributes)
         query["class"] = .text(P.itemClass.rawValue)
         return try remove(query)
     }
@@ -125,7 +128,7 @@ extension Keychain {
     public func items<P: Password>(
         of type: P.Type = P.self, matching filter: P.Filter
     ) throws(KeychainError) -> [StoredPassword<P>] {
-        var query = filter.attributes
+        var query = filter.spansAccessGroups ? filter.attributes : try ownGroup(filter.attributes)
         query["class"] = .text(P.itemClass.rawValue)
         query["m_Limit"] = .text("m_LimitAll")
         query["r_Attributes"] = .boolean(true)
@@ -159,6 +162,16 @@ extension Keychain {
     }
 
     // MARK: Steps
+
+    /// What names no access group means the first that this process holds, where new items go: an item of the same name in
+    /// a group that is shared with others is another one.
+    private func ownGroup(_ query: ItemDictionary) throws(KeychainError) -> ItemDictionary {
+        // Asked each time: the entitlements of a process may change while it runs.
+        guard query["agrp"] == nil, let group = try caller().accessGroups.first else { return query }
+        var query = query
+        query["agrp"] = .text(group)
+        return query
+    }
 
     /// Nil where nothing matches.
     func found(_ query: ItemDictionary) throws(KeychainError) -> ItemResult? {

@@ -11,7 +11,7 @@ public protocol Password: Hashable, Sendable {
     var identity: ItemDictionary { get }
     /// Those that only describe it.
     var details: ItemDictionary { get }
-    /// Nil for any group in queries, and for the first that this process holds in what is new.
+    /// Nil for the program's own group, the first that it holds.
     var accessGroup: String? { get }
     /// Whether it may be synchronized to other machines. Two passwords may differ in this alone.
     var isSynchronizable: Bool { get }
@@ -24,6 +24,8 @@ public protocol Password: Hashable, Sendable {
 public protocol PasswordFilter: Sendable {
     /// The attributes that are asked for, by Apple's keys.
     var attributes: ItemDictionary { get }
+    /// Whether those without an access group mean every group that this process holds, and not its own alone.
+    var spansAccessGroups: Bool { get }
 }
 
 extension Password {
@@ -75,7 +77,7 @@ public struct GenericPassword: Password {
     public var label: String?
     /// What a person has noted.
     public var comment: String?
-    /// Whose programs see it. Nil is any group in queries, and for what is new the first that this process holds.
+    /// Whose programs see it. Nil is the program's own group, the first that it holds.
     public var accessGroup: String?
     /// Whether it may be synchronized to other machines. Two passwords may differ in this alone.
     public var isSynchronizable: Bool
@@ -118,19 +120,23 @@ public struct GenericPassword: Password {
         public var service: String?
         /// Whose password.
         public var account: String?
-        /// Whose programs see it; nil is every group that this process holds.
+        /// Whose programs see it; nil is the program's own group, the first that it holds.
         public var accessGroup: String?
         /// Nil: both kinds.
         public var isSynchronizable: Bool?
+        /// True: where no group is named, those of every group that this process holds.
+        public var spansAccessGroups: Bool
 
         /// Those that have everything that is given.
         public init(
-            service: String? = nil, account: String? = nil, accessGroup: String? = nil, isSynchronizable: Bool? = nil
+            service: String? = nil, account: String? = nil, accessGroup: String? = nil, isSynchronizable: Bool? = nil,
+            spansAccessGroups: Bool = false
         ) {
             self.service = service
             self.account = account
             self.accessGroup = accessGroup
             self.isSynchronizable = isSynchronizable
+            self.spansAccessGroups = spansAccessGroups
         }
 
         /// What is asked for, by Apple's keys.
