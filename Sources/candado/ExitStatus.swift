@@ -13,6 +13,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
     case damaged = 14
     case unsupported = 15
     case agentNotReachable = 16
+    case noSuchItem = 17
     case usage = 64
 
     /// What the status means, for help and manual pages.
@@ -29,6 +30,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
         case .damaged: "damaged or tampered with"
         case .unsupported: "not supported: file system, version or feature"
         case .agentNotReachable: "the agent is not reachable"
+        case .noSuchItem: "the keychain has no such item"
         case .usage: "the command line makes no sense"
         }
     }

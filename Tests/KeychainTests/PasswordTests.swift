@@ -153,6 +153,42 @@ import Testing
         #expect(try await keychain.deleteAll(server: "app") == 1)
     }
 
+    /// Two programs that share a group, and use the same names.
+    @Test func whatNamesNoAccessGroupIsTheProgramsOwn() async throws {
+        let store = KeychainStore.inMemory()
+        func keychain(_ groups: [String]) throws -> Keychain {
+            let caller = Caller(applicationIdentifier: groups.first, accessGroups: groups, source: .configured)
+            return try Keychain(.given(LocalKeychain(store, caller: caller)))
+        }
+        let one = try keychain(["one", "shared"]), all = try keychain(["all", "*"]),
+            other = try keychain(["two", "shared"])
+        let own = GenericPassword(service: "app", account: "ann")
+        var shared = own
+        shared.accessGroup = "shared"
+        try await other.add(shared, secret: "theirs", accessible: .always)
+        let key = KeychainKey<String>("ann", service: "app", accessible: .whenUnlocked)
+        for keychain in [one, all] {
+            #expect(try await keychain.text(own) == nil)
+            #expect(try await keychain.value(of: key) == nil)
+            #expect(await code { try await keychain.update(own, secret: "mine") } == .itemNotFound)
+            #expect(try await keychain.delete(own) == false)
+            #expect(try await keychain.remove(key) == false)
+            #expect(try await keychain.deleteAll(service: "app") == 0)
+            #expect(try await keychain.items(of: GenericPassword.self, matching: .init(service: "app")).isEmpty)
+            try await keychain.set("mine", for: key)
+            try await keychain.set("mine too", for: key)
+            #expect(try await keychain.value(of: key) == "mine too")
+            #expect(try await keychain.text(shared) == "theirs")
+            let found = try await keychain.items(
+                of: GenericPassword.self, matching: .init(service: "app", spansAccessGroups: true))
+            #expect(found.count >= 2)
+            #expect(try await keychain.deleteAll(service: "app") == 1)
+        }
+        #expect(try await other.text(shared) == "theirs")
+        #expect(try await one.deleteAll(service: "app", accessGroup: "shared") == 1)
+        #expect(try await other.text(shared) == nil)
+    }
+
     @Test func aReferenceNamesItsItemUntilThatIsDeleted() async throws {
         let keychain = try MemoryFixture().keychain
         let first = try await keychain.add(note, secret: "1", accessible: .whenUnlocked)

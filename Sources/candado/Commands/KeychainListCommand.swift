@@ -9,7 +9,9 @@ enum KeychainListCommand {
         var rows: [[String]] = []
         var count = 0
         var lockedCount = 0
-        try session.asItIs { service in
+        // A passcode that is given is for this command; without one what is locked is shown as locked.
+        let isUnlocking = context.invocation.has(.passcodeFile) || context.invocation.has(.passcodeDescriptor)
+        func show(_ service: any KeychainService) throws {
             try selection.list(service) { (item) throws(KeychainError) in
                 guard !Interrupts.isRequested, !console.isBroken else {
                     throw KeychainError(.cancelled, "interrupted")
@@ -22,6 +24,16 @@ enum KeychainListCommand {
                     rows.append(ItemReport(item).cells)
                 }
             }
+        }
+        if isUnlocking {
+            try session.unlocking { service in
+                try selection.list(service) { (item) throws(KeychainError) in
+                    if item.isLocked { throw KeychainError(.locked, "locked") }
+                }
+                try show(service)
+            }
+        } else {
+            try session.asItIs(show)
         }
         if console.isJSON {
             console.line(

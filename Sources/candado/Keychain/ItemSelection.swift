@@ -120,7 +120,8 @@ struct ItemSelection: Sendable {
                 tally.countDone()
                 tally.countFailure(ExitStatus(error.code))
                 throw CommandFailure(
-                    tally.status, "\(count) \(done), and no others: \(error.message)", hints: Hints.advice(for: error))
+                    tally.status, "\(count) \(done), and no others: \(Hints.sentence(for: error))",
+                    hints: Hints.advice(for: error))
             }
         }
         return count

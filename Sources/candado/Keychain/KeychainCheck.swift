@@ -37,11 +37,14 @@ struct KeychainCheck {
         if condition.setAside > 0 {
             report.add(
                 "keychain", .warning,
-                "\(condition.setAside) of its items could not be opened and are set aside: restore the home from a backup, or 'candado keychain purge' their access groups"
+                "\(condition.setAside) of its items could not be opened and are set aside, where no command shows them: restore the home from a backup if you miss some"
             )
         }
         for name in condition.damagedDatabases {
-            report.add("keychain", .warning, "a damaged database is kept beside it: \(Quoted.text(name))")
+            report.add(
+                "keychain", .bad,
+                "a damaged database is kept beside it, and its items are not in the present one: restore the home from a backup, then move \(Quoted.text(name)) away"
+            )
         }
     }
 

@@ -11,7 +11,8 @@ extension ExitStatus {
         case .unimplemented, .needsNewerVersion: self = .unsupported
         case .agentNotReachable: self = .agentNotReachable
         case .malformed, .noSuchAttribute, .noSuchClass: self = .usage
-        case .duplicateItem, .itemNotFound, .interactionNotAllowed, .notAvailable, .missingEntitlement, .restricted,
+        case .itemNotFound: self = .noSuchItem
+        case .duplicateItem, .interactionNotAllowed, .notAvailable, .missingEntitlement, .restricted,
             .diskFull, .inputOutput, .readOnly, .outOfMemory, .cancelled, .busy:
             self = .failed
         }
@@ -19,6 +20,15 @@ extension ExitStatus {
 }
 
 extension Hints {
+    /// What is wrong, in the words of the command.
+    static func sentence(for error: KeychainError) -> String {
+        switch error.code {
+        case .duplicateItem:
+            "an item of that name is in the access group already: service or server, account and what else names it are the same"
+        default: error.description
+        }
+    }
+
     /// Sentences of advice for an error of the keychain, most useful first.
     static func advice(for error: KeychainError) -> [String] {
         // What the layers below met has its own advice.
@@ -53,7 +63,7 @@ extension Console {
     /// An error of the keychain with the advice for it. A cause that says the same is not said twice.
     func error(_ error: KeychainError) {
         if let cause = error.cause as? ProtectionError, cause.message == error.message { return self.error(cause) }
-        self.error(error.description)
+        self.error(Hints.sentence(for: error))
         for advice in Hints.advice(for: error) { hint(advice) }
     }
 }

@@ -48,7 +48,7 @@ extension CommandTable {
     private static let noSecretHere = "a secret on the command line can be seen by others"
 
     private static let itemStatuses: [ExitStatus] = [
-        .damaged, .unsupported, .agentNotReachable, .wrongPasscode, .noPasscodeSource, .locked,
+        .damaged, .unsupported, .agentNotReachable, .wrongPasscode, .noPasscodeSource, .locked, .noSuchItem,
     ]
 
     private static let groupStatuses = itemStatuses
@@ -136,16 +136,18 @@ extension CommandTable {
                 .value(.newAccessible, "WORD", accessibilityValue, "change when it can be read"),
                 .flag(.all, "change all items that match"),
             ] + secretSources,
-            statuses: itemStatuses, operandRefusal: noSecretHere),
+            statuses: itemStatuses + [.partlyDone], operandRefusal: noSecretHere),
         CommandDefinition(
             .keychainDelete, summary: "delete items",
             description: [
                 """
                 Deletes all items that match, also those that are locked, and says how many. Without anything to match, \
-                or with nothing but an access group, it needs --all, and says before how many there are.
+                or with nothing that names an item, such as an access group or --local alone, it needs --all, and says \
+                before how many there are.
                 """
             ],
-            options: filters + [.flag(.all, "delete all items of the access group")], statuses: itemStatuses),
+            options: filters + [.flag(.all, "delete all items of the access group")],
+            statuses: itemStatuses + [.partlyDone]),
         CommandDefinition(
             .keychainPurge, summary: "remove an access group for good",
             description: [

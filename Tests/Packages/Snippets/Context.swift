@@ -13,16 +13,6 @@ func show(_ error: KeychainError) {}
 func use(_ session: some Sendable) {}
 func send(_ bytes: UnsafeRawBufferPointer) {}
 
-/// Whether a call ends with the error that an item is locked.
-func throwsLocked<R>(_ call: () async throws -> R) async -> Bool {
-    do {
-        _ = try await call()
-        return false
-    } catch {
-        return (error as? KeychainError)?.code == .locked
-    }
-}
-
 // Of the page for iOS developers.
 nonisolated(unsafe) let query: CFDictionary = [kSecClass: kSecClassGenericPassword] as CFDictionary
 func use(_ result: AnyObject?) {}
