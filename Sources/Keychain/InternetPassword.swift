@@ -1,7 +1,8 @@
 import KeychainModel
 
 /// A password for a server: `kSecClassInternetPassword`. No two have the same server, account, protocol, port, path, security domain,
-/// way of authentication, access group and synchronizability.
+/// way of authentication, access group and synchronizability. A way of authentication is never said here: what other programs
+/// stored with one is listed, and reached by its reference.
 public struct InternetPassword: Password {
     /// What its items are.
     public static let itemClass = ItemClass.internetPassword
@@ -10,13 +11,13 @@ public struct InternetPassword: Password {
     public var server: String
     /// Whose password it is.
     public var account: String
-    /// How the server is talked to. Nil is any in queries, and none in what is new.
+    /// How the server is talked to. Nil is a name without one, not any.
     public var `protocol`: InternetProtocol?
-    /// Its port. Nil is any in queries, and none in what is new.
+    /// Its port. Nil is a name without one, not any.
     public var port: UInt16?
-    /// The path on the server. Nil is any in queries, and none in what is new.
+    /// The path on the server. Nil is a name without one, not any.
     public var path: String?
-    /// The realm that a server asks for. Nil is any in queries, and none in what is new.
+    /// The realm that a server asks for. Nil is a name without one, not any.
     public var securityDomain: String?
     /// What a person is shown.
     public var label: String?
@@ -50,15 +51,20 @@ public struct InternetPassword: Password {
         self.init(
             server: attributes.text("srvr") ?? "", account: attributes.text("acct") ?? "",
             protocol: attributes.text("ptcl").flatMap { InternetProtocol(rawValue: $0) },
-            port: attributes.number("port").flatMap { UInt16(exactly: $0) }, path: attributes.text("path"),
-            securityDomain: attributes.text("sdmn"), label: attributes.text("labl"),
+            port: attributes.number("port").flatMap { UInt16(exactly: $0) }.flatMap { $0 == 0 ? nil : $0 },
+            path: attributes.text("path").flatMap { $0.isEmpty ? nil : $0 },
+            securityDomain: attributes.text("sdmn").flatMap { $0.isEmpty ? nil : $0 }, label: attributes.text("labl"),
             comment: attributes.text("icmt"), accessGroup: attributes.text("agrp"),
             isSynchronizable: attributes.number("sync") == 1)
     }
 
     /// What tells it from others, by Apple's keys.
     public var identity: ItemDictionary {
-        var result: ItemDictionary = ["srvr": .text(server), "acct": .text(account)]
+        // What is not said is empty, as the keychain stores it: left out, it would be any port and any path.
+        var result: ItemDictionary = [:]
+        for attribute in ItemAttribute.primaryKey(of: Self.itemClass) { result[attribute.key] = attribute.emptyValue }
+        result["srvr"] = .text(server)
+        result["acct"] = .text(account)
         result.set("ptcl", `protocol`?.rawValue)
         if let port { result["port"] = .number(Int64(port)) }
         result.set("path", path)

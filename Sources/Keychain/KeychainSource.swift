@@ -15,6 +15,8 @@ final class KeychainSource: Sendable {
         let service: any KeychainService
         /// Of an agent: its client, where it was found, and the process that called it.
         let agent: (client: AgentClient, socket: FilePath, process: Int32)?
+        /// Of one whose keys or items are in this process's secret memory: the process, of which a forked child is no copy.
+        var process: Int32?
     }
 
     private struct State: Sendable {
@@ -39,13 +41,23 @@ final class KeychainSource: Sendable {
         self.configuration = configuration
         if case .agent = configuration.place { return }
         let service = try configuration.open()
-        state.withLock { $0.connection = Connection(service: service, agent: nil) }
+        var connection = Connection(service: service, agent: nil)
+        if case .given = configuration.place {} else { connection.process = getpid() }
+        state.withLock { $0.connection = connection }
     }
 
     /// The keychain, connected to at the first use; many threads that come at once get one connection, or one error.
     func service() throws(KeychainError) -> any KeychainService {
         let triesBefore = tries.load(ordering: .acquiring)
-        if let ready = state.withLock({ $0.connection }), isFit(ready) { return ready.service }
+        if let ready = state.withLock({ $0.connection }), isFit(ready) {
+            guard ready.process == nil || ready.process == getpid() else {
+                throw KeychainError(
+                    .notAvailable,
+                    "a forked child has neither the keys nor the items of its parent: execute a program, or configure a keychain anew"
+                )
+            }
+            return ready.service
+        }
         let outcome = gate.withLock { _ in
             Result { () throws(KeychainError) in try self.connect(triesBefore) }
         }

@@ -102,4 +102,26 @@ import Testing
         try await keychain.add(note, secret: "1", accessible: .always)
         #expect(try await keychain.text(note) == "1")
     }
+
+    /// Its parent's items and keys lie in memory that it does not have.
+    @Test func aForkedChildIsRefusedAndTheParentGoesOn() async {
+        await #expect(processExitsWith: .success) {
+            try Keychain.configure(.memory)
+            let item: ItemDictionary = ["class": "genp", "acct": "a", "v_Data": .secret(try "x".itemSecret())]
+            _ = try Keychain.currentService().perform(.add(item))
+            let query: ItemDictionary = ["class": "genp", "r_Data": true]
+            let child = fork()
+            if child == 0 {
+                let isRefused = code { try Keychain.currentService().perform(.find(query)) } == .notAvailable
+                let isFresh =
+                    code { try Keychain.configure(.memory) } == nil
+                    && code { try Keychain.currentService().perform(.find(query)) } == .itemNotFound
+                _exit(isRefused && isFresh ? 0 : 1)
+            }
+            var status: Int32 = -1
+            waitpid(child, &status, 0)
+            #expect(status == 0)
+            #expect(try Keychain.currentService().perform(.find(query)).results.count == 1)
+        }
+    }
 }

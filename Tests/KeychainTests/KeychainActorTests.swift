@@ -15,6 +15,10 @@ private final class SlowService: KeychainService {
     func perform(
         _ request: KeychainRequest, each: (ItemResult) throws(KeychainError) -> Void
     ) throws(KeychainError) -> KeychainAnswer {
+        if case .whoAmI = request {
+            let caller = Caller(applicationIdentifier: "a", accessGroups: ["a"], source: .configured)
+            return KeychainAnswer(count: 0, caller: caller)
+        }
         waiting.add(1, ordering: .sequentiallyConsistent)
         while !isOpen.withLock({ $0 }) { sched_yield() }
         throw KeychainError(.itemNotFound, "nothing is here")

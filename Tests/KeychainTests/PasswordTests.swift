@@ -128,8 +128,23 @@ import Testing
             change(&other)
             try await keychain.add(other, secret: "1", accessible: .whenUnlocked)
         }
-        let count = try await keychain.items(of: InternetPassword.self, matching: .init()).count
-        #expect(count == 9)
+        let all = try await keychain.items(of: InternetPassword.self, matching: .init(spansAccessGroups: true))
+        #expect(all.count == 9)
+        // What was not said is a name of its own, which the others do not answer to.
+        #expect(try await keychain.text(internet) == "0")
+        try await keychain.update(internet, secret: "2")
+        try await keychain.addOrUpdate(internet, secret: "3", accessible: .always)
+        // One that is listed names itself, in every part.
+        for stored in all where stored.password.server + stored.password.account != "sa" || stored.password.port == 1 {
+            #expect(try await keychain.text(stored.password) == "1")
+        }
+        #expect(
+            all.contains {
+                var password = $0.password; password.accessGroup = nil; return password == internet
+            })
+        #expect(try await keychain.delete(internet))
+        #expect(
+            try await keychain.items(of: InternetPassword.self, matching: .init(spansAccessGroups: true)).count == 8)
     }
 
     @Test func aLogoutRemovesEverythingOfAServiceAndNothingElse() async throws {
@@ -156,11 +171,13 @@ import Testing
     /// Two programs that share a group, and use the same names.
     @Test func whatNamesNoAccessGroupIsTheProgramsOwn() async throws {
         let store = KeychainStore.inMemory()
-        func keychain(_ groups: [String]) throws -> Keychain {
-            let caller = Caller(applicationIdentifier: groups.first, accessGroups: groups, source: .configured)
+        func keychain(_ groups: [String], holdsAll: Bool = false) throws -> Keychain {
+            let caller = Caller(
+                applicationIdentifier: groups.first, accessGroups: groups, holdsAllGroups: holdsAll, source: .configured
+            )
             return try Keychain(.given(LocalKeychain(store, caller: caller)))
         }
-        let one = try keychain(["one", "shared"]), all = try keychain(["all", "*"]),
+        let one = try keychain(["one", "shared"]), all = try keychain(["all"], holdsAll: true),
             other = try keychain(["two", "shared"])
         let own = GenericPassword(service: "app", account: "ann")
         var shared = own

@@ -109,4 +109,19 @@ import Testing
         // 2^20 random bytes lack one of the values with a probability below 10^-1700.
         #expect(Set(data).count == 256)
     }
+
+    @Test func aDictionaryIsCopiedIntoAnotherOfEitherClass() throws {
+        let query =
+            [kSecClass: kSecClassGenericPassword, kSecAttrAccount: "me", kSecValueData: Data([1])] as CFDictionary
+        let copy = NSDictionary(dictionary: query)
+        let mutable = NSMutableDictionary(dictionary: query)
+        mutable[kSecAttrService] = "service"
+        #expect(copy == query)
+        #expect(mutable.count == 4 && query.count == 3)
+        #expect(mutable["acct"] as? String == "me")
+        #expect(NSMutableDictionary(dictionary: ["a": 1]).count == 1)
+        #expect(NSMutableDictionary(dictionary: [:]).count == 0)
+        let literal: [String: Any] = ["class": "genp"]
+        #expect(NSDictionary(dictionary: literal) as? [String: String] == ["class": "genp"])
+    }
 }

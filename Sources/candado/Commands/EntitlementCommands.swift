@@ -12,7 +12,7 @@ enum EntitlementCommands {
         let executable = try path(invocation.operands[0])
         let console = context.console
         if invocation.has(.remove) {
-            try file.remove(executable)
+            try remove(executable, from: file)
             if console.isJSON { console.line(.document([.init("executable", .string(executable))])) }
             return .done
         }
@@ -20,13 +20,55 @@ enum EntitlementCommands {
             throw UsageError("'keychain entitle' needs --identifier or --remove")
         }
         let groups = try invocation.texts(.group)
+        let warning = try warning(executable, context)
         try file.set(executable, identifier: identifier, groups: groups)
+        if let warning { console.warning(warning) }
         if console.isJSON {
             let entry = Entitlements.Entry(
                 executable: executable, applicationIdentifier: identifier, accessGroups: groups)
             console.line(.document(members(entry)))
         }
         return .done
+    }
+
+    private static func remove(_ executable: String, from file: EntitlementsFile) throws {
+        do throws(KeychainError) { try file.remove(executable) } catch {
+            guard error.code == .itemNotFound else { throw error }
+            throw CommandFailure(
+                .noSuchItem, "the entitlements say nothing of \(Quoted.text(executable))",
+                hints: ["'candado keychain entitlements' shows of whom they do"])
+        }
+    }
+
+    /// What an entry will not do: what counts is the file that a process executes. Nil where nothing stands against it.
+    private static func warning(_ executable: String, _ context: CommandContext) throws -> String? {
+        guard let path = FilePath(executable) else { return nil }
+        let shown = Quoted.text(executable)
+        do throws(SystemError) {
+            let status = try context.system.status(of: path, in: currentDirectory, followLinks: true)
+            if status.kind == .directory { throw SystemError(call: "open", errorNumber: EISDIR, path: path) }
+            if try isScript(path, context.system) {
+                return "\(shown) is a script: its process executes the interpreter, and the entry does not count for it"
+            }
+        } catch {
+            switch error.errorNumber {
+            case ENOENT, ENOTDIR:
+                return "nothing is at \(shown) yet: the entry counts once a program is there"
+            case EISDIR: throw CommandFailure(.usage, "\(shown) is a directory, and no program")
+            default: break
+            }
+        }
+        return nil
+    }
+
+    private static func isScript(_ path: FilePath, _ system: any SystemCalls) throws(SystemError) -> Bool {
+        let file = try system.openFile(path, [.read, .nonBlocking])
+        var start: UInt16 = 0
+        let count = try withUnsafeMutableBytes(of: &start) { (buffer) throws(SystemError) in
+            try system.readFully(file.number, into: buffer, at: 0)
+        }
+        // "#!"
+        return count == 2 && UInt16(bigEndian: start) == 0x2321
     }
 
     static func list(_ context: CommandContext) throws -> ExitStatus {

@@ -15,7 +15,7 @@ enum KeychainGroupCommands {
             }
             throw CommandFailure(
                 .usage,
-                "access group \(Quoted.text(group)) has \(count) \(count == 1 ? "item" : "items"), which would be gone for good",
+                "access group \(Quoted.text(group)) has \(count) \(count == 1 ? "item" : "items"), which would be gone for good, with what is set aside of it",
                 hints: ["give --yes to remove them"])
         }
         let count = try session.unlocking { try $0.perform(.purge(accessGroup: group)).answer.count }
@@ -28,7 +28,11 @@ enum KeychainGroupCommands {
         let new = try text(of: operands[1])
         let session = try KeychainSession(context)
         let count = try session.unlocking { try $0.perform(.adopt(from: old, to: new)).answer.count }
-        guard count > 0 else { throw ItemSelection.nothing }
+        guard count > 0 else {
+            throw CommandFailure(
+                .noSuchItem, "access group \(Quoted.text(old)) has no items",
+                hints: ["'candado keychain list --all-groups' shows which groups have some"])
+        }
         return report("moved", count, context.console)
     }
 
