@@ -107,9 +107,11 @@ import Testing
     @Test func aForkedChildIsRefusedAndTheParentGoesOn() async {
         await #expect(processExitsWith: .success) {
             try Keychain.configure(.memory)
-            let item: ItemDictionary = ["class": "genp", "acct": "a", "v_Data": .secret(try "x".itemSecret())]
+            let item: ItemDictionary = [
+                "class": .text("genp"), "acct": .text("a"), "v_Data": .secret(try "x".itemSecret()),
+            ]
             _ = try Keychain.currentService().perform(.add(item))
-            let query: ItemDictionary = ["class": "genp", "r_Data": true]
+            let query: ItemDictionary = ["class": .text("genp"), "r_Data": .boolean(true)]
             let child = fork()
             if child == 0 {
                 let isRefused = code { try Keychain.currentService().perform(.find(query)) } == .notAvailable

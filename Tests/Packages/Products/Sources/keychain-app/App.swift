@@ -21,6 +21,7 @@ struct App {
         var result: AnyObject?
         let status = SecItemCopyMatching(query as CFDictionary, &result)
         print(status, String(decoding: result as? Data ?? Data(), as: UTF8.self))
-        print(try await Keychain.shared.deleteAll(service: "products"), SecItemCopyMatching(query as CFDictionary, &result))
+        let deleted = try await Keychain.shared.deleteAll(service: "products")
+        print(deleted, SecItemCopyMatching(query as CFDictionary, &result))
     }
 }
