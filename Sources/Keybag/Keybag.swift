@@ -47,8 +47,6 @@ public final class Keybag: ClassKeyService, LockControl {
     /// The change number up to which the keybag is known to be on the disk for good.
     private let durableChange = Atomic<UInt64>(0)
     private let currentChange: Atomic<UInt64>
-    /// The file as it was when ``refreshIfReplaced()`` last read it.
-    private let replacementMark = Mutex<KeybagStore.Mark?>(nil)
     private let collectedWarnings: Mutex<[KeybagWarning]>
     private let hostSettings = Mutex(Settings())
     private let memoryWarningGiven = Atomic<Bool>(false)
@@ -172,14 +170,6 @@ public final class Keybag: ClassKeyService, LockControl {
         if reading.copiesDiffer, (try? store.repair()) != nil { reading = try store.read() }
         try takeOver(reading.document)
         return reading.document
-    }
-
-    /// The same, but only when the file has been replaced since this was last asked: one look at its name.
-    func refreshIfReplaced() throws(ProtectionError) {
-        let mark = store.mark()
-        guard mark == nil || mark != replacementMark.withLock({ $0 }) else { return }
-        try refresh()
-        replacementMark.withLock { $0 = mark }
     }
 
     /// Takes over a document that this process wrote: both copies are on the disk for good.

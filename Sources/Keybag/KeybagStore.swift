@@ -30,21 +30,6 @@ final class KeybagStore: Sendable {
         let copiesDiffer: Bool
     }
 
-    /// Tells a keybag's file from the one that a change puts in its place.
-    struct Mark: Hashable, Sendable {
-        let device: UInt64
-        let inode: UInt64
-        let changeTime: FileTime
-    }
-
-    /// Nil when the file cannot be looked at.
-    func mark() -> Mark? {
-        guard let status = try? system.status(of: home.keybag, in: currentDirectory, followLinks: true) else {
-            return nil
-        }
-        return Mark(device: status.device, inode: status.inode, changeTime: status.changeTime)
-    }
-
     private var paths: [FilePath] { [home.keybag, home.keybagBackup] }
 
     /// Reads both copies. The highest authentic one counts; a damaged one is passed over while the other is good.
