@@ -28,7 +28,7 @@ extension Keybag: ItemKeyService {
             if generation == nil { try makeDurable() }
             try manager.requireOwnProcess()
         } catch {
-            throw KeychainError(error)
+            throw Self.keybagFailure(error)
         }
         guard hasItemKey(keyClass, generation) else { throw missingItemKey(keyClass, generation) }
         switch keyClass.availability {
@@ -50,6 +50,13 @@ extension Keybag: ItemKeyService {
         }
     }
 
+    /// A keybag that is damaged says nothing about an item.
+    private static func keybagFailure(_ error: ProtectionError) -> KeychainError {
+        let failure = KeychainError(error)
+        guard failure.code == .undecodable else { return failure }
+        return KeychainError(.notAvailable, "the keybag cannot be read: \(failure.message)", cause: error)
+    }
+
     /// Runs `body` inside the gate, whose own error is of another type.
     private func withGuardedTable<R>(
         _ body: (ClassKeyTable) throws(KeychainError) -> R
@@ -60,7 +67,7 @@ extension Keybag: ItemKeyService {
                 Result { () throws(KeychainError) in try body(guarded.table) }
             }
         } catch {
-            throw KeychainError(error)
+            throw Self.keybagFailure(error)
         }
         return try result.get()
     }
