@@ -23,8 +23,8 @@ extension Keybag: ItemKeyService {
     ) throws(KeychainError) -> R {
         let keyClass = KeyClass(accessibility)
         do throws(ProtectionError) {
-            // Another process may have made the key, or set a passcode.
-            if !hasItemKey(keyClass, generation), !isErased { _ = try refresh() }
+            // Another process may have made the key, or set a passcode; or removed it, and with it what needs one.
+            if keyClass.needsPasscode || !hasItemKey(keyClass, generation), !isErased { _ = try refresh() }
             if generation == nil { try makeDurable() }
             try manager.requireOwnProcess()
         } catch {
