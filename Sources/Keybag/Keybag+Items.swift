@@ -23,10 +23,10 @@ extension Keybag: ItemKeyService {
     ) throws(KeychainError) -> R {
         let keyClass = KeyClass(accessibility)
         do throws(ProtectionError) {
+            try manager.requireOwnProcess()
             // Another process may have made the key, or set a passcode; or removed it, and with it what needs one.
             if keyClass.needsPasscode || !hasItemKey(keyClass, generation), !isErased { _ = try refresh() }
             if generation == nil { try makeDurable() }
-            try manager.requireOwnProcess()
         } catch {
             throw Self.keybagFailure(error)
         }
