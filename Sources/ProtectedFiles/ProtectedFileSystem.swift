@@ -28,6 +28,14 @@ public struct ProtectedFileSystem: Sendable {
         if excluded.contains(FileIdentity(status)) { throw TreeConversion.isOwnHome }
     }
 
+    /// Throws `unsupported` for a directory of Candado's own home and for those in it: the keychain's database, the agent's
+    /// socket and what is not there yet lie one below.
+    func requireForeignDirectory(_ directory: Int32) throws {
+        guard !excluded.isEmpty else { return }
+        try requireForeign(try system.status(directory))
+        try requireForeign(try system.status(of: "..", in: directory, followLinks: false))
+    }
+
     /// What a handle is for.
     public enum Access: Sendable, Hashable {
         /// An existing file, for reading.
@@ -98,6 +106,7 @@ public struct ProtectedFileSystem: Sendable {
         _ path: FilePath, in directory: Int32, _ requested: ProtectionClass?
     ) throws -> ProtectedFile {
         let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
+        try requireForeignDirectory(parent.number)
         let newKey = try keys.makeFileKey(for: try classOfNewFile(in: parent.number, requested), flags: [])
         let staged = try StagedFile(in: parent.number, system)
         // The record before the first data: there is never a container without one.
