@@ -33,11 +33,21 @@ final class CallerIdentification: Sendable {
         guard peer.number > 0, let seen = SeenExecutable(of: peer.number, system), peer.isThere else {
             return CallerIdentity(
                 caller: Caller(applicationIdentifier: nil, accessGroups: [], source: .executable), executable: "",
-                mark: nil, unit: unit, entitlements: current.generation)
+                mark: nil, unit: unit, entitlements: current.generation, trouble: trouble(with: peer))
         }
         return CallerIdentity(
             caller: caller(peer.number, seen, unit, current), executable: seen.path, mark: seen.mark, unit: unit,
             entitlements: current.generation)
+    }
+
+    /// Looks once more at a process whose `identity` is not current. Nil when it executes another program now, or is gone.
+    func identify(_ peer: PeerProcess, after identity: CallerIdentity) -> CallerIdentity? {
+        if let mark = identity.mark, peer.isThere, isHidden(peer.number) {
+            return changed(identity, SeenExecutable(known: identity.executable, mark, system), entitlements.current)
+        }
+        let now = identify(peer)
+        // To one that could not be told nothing was shown.
+        return identity.mark == nil || now.mark == identity.mark ? now : nil
     }
 
     /// True while what `identify` found still holds: the process executes the same file, and the entitlements are the same.
@@ -49,8 +59,48 @@ final class CallerIdentification: Sendable {
         do throws(SystemError) {
             return try FileMark(of: SeenExecutable.link(peer.number), system) == mark
         } catch {
-            return error.errorNumber == ErrorNumber.accessDenied || error.errorNumber == ErrorNumber.notPermitted
+            return Self.isHidden(error)
         }
+    }
+
+    // MARK: Processes that cannot be looked at
+
+    private static func isHidden(_ error: SystemError) -> Bool {
+        error.errorNumber == ErrorNumber.accessDenied || error.errorNumber == ErrorNumber.notPermitted
+    }
+
+    private func isHidden(_ process: Int32) -> Bool {
+        do throws(SystemError) {
+            _ = try FileMark(of: SeenExecutable.link(process), system)
+            return false
+        } catch { return Self.isHidden(error) }
+    }
+
+    /// One that hides its memory, after the entitlements have changed: what it was found by otherwise stands.
+    private func changed(
+        _ identity: CallerIdentity, _ seen: SeenExecutable, _ current: EntitlementsSource.Current
+    ) -> CallerIdentity {
+        var caller = identity.caller
+        let path = Self.text(seen.path)
+        if !caller.isAdministrator, !Self.isContainer(caller) {
+            if let entry = entry(of: seen, current) {
+                caller = Self.caller(entry)
+            } else if caller.source == .entitlements {
+                caller = bundle(of: seen) ?? Self.caller(path, .executable)
+            }
+        }
+        return CallerIdentity(
+            caller: caller, executable: identity.executable, mark: identity.mark, unit: identity.unit,
+            entitlements: current.generation)
+    }
+
+    private func trouble(with peer: PeerProcess) -> String {
+        guard peer.number > 0 else { return "it is of another PID namespace, into which the agent does not see" }
+        guard isHidden(peer.number) else { return "it has ended" }
+        return """
+            the agent may not see which program it executes: it hid its memory before it connected (PR_SET_DUMPABLE), or its \
+            file cannot be read by its user, or gives it privileges
+            """
     }
 
     // MARK: Rules, the first that holds
@@ -62,7 +112,7 @@ final class CallerIdentification: Sendable {
         let theirs = FileMark(FilePath(unchecked: Array("/proc/\(process)/ns/mnt".utf8)), system)
         guard let theirs, let namespace, theirs == namespace else {
             let name = Self.containerName(unit, theirs)
-            return Self.caller("container:\(name):\(path)", .executable)
+            return Self.caller("\(Self.container)\(name):\(path)", .executable)
         }
         if let administrator, FileMark(administrator, system) == seen.mark {
             return Caller(
@@ -70,15 +120,27 @@ final class CallerIdentification: Sendable {
                 holdsAllGroups: true, source: .administrator)
         }
         if let entry = entry(of: seen, current) { return Self.caller(entry) }
-        if let identifier = PropertyListFile.bundleIdentifier(beside: seen.path, system),
-            !Entitlements.isReserved(identifier)
-        {
-            return Self.caller(identifier, .informationPropertyList)
-        }
+        if let bundle = bundle(of: seen) { return bundle }
         if let script = InterpretedScript.path(process, executable: seen.path, system) {
-            return Self.caller("script:\(Self.text(script))", .script)
+            return Self.caller("\(Self.script)\(Self.text(script))", .script)
         }
         return Self.caller(path, .executable)
+    }
+
+    /// What the groups of programs in other mount namespaces begin with.
+    private static let container = "container:"
+    /// What the groups of scripts begin with.
+    static let script = "script:"
+
+    private static func isContainer(_ caller: Caller) -> Bool {
+        caller.source == .executable && caller.accessGroups.allSatisfy { $0.hasPrefix(container) }
+    }
+
+    private func bundle(of seen: SeenExecutable) -> Caller? {
+        guard let identifier = PropertyListFile.bundleIdentifier(beside: seen.path, system),
+            !Entitlements.isReserved(identifier)
+        else { return nil }
+        return Self.caller(identifier, .informationPropertyList)
     }
 
     /// The entry that names the same file. A program whose file was replaced while it runs, as by an upgrade, still counts as
@@ -158,6 +220,13 @@ struct SeenExecutable {
     let mark: FileMark
     /// True when its path leads nowhere, or to another file: it was removed or replaced.
     let isGone: Bool
+
+    /// One that was seen before.
+    init(known path: FilePath, _ mark: FileMark, _ system: any SystemCalls) {
+        self.path = path
+        self.mark = mark
+        isGone = FileMark(path, system) != mark
+    }
 
     static func link(_ process: Int32) -> FilePath { FilePath(unchecked: Array("/proc/\(process)/exe".utf8)) }
 

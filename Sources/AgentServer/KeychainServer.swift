@@ -13,6 +13,9 @@ final class KeychainServer: Sendable {
         func perform(
             _ request: KeychainRequest, as caller: Caller, each: (ItemResult) throws(KeychainError) -> Void
         ) throws(KeychainError) -> KeychainAnswer
+
+        /// The access groups that have items.
+        func accessGroups() throws(KeychainError) -> [String]
     }
 
     /// The most connections, and the most of one process.
@@ -41,6 +44,7 @@ final class KeychainServer: Sendable {
     let log: AgentLog
     let readLog: KeychainReadLog
     let digests: ExecutableDigests
+    let moved: MovedPrograms
     private let limits: Limits
     private let openStore: @Sendable () -> Result<any Store, KeychainError>
     private let calls: any InterprocessCalls
@@ -59,6 +63,7 @@ final class KeychainServer: Sendable {
         self.log = log
         self.readLog = readLog
         digests = ExecutableDigests(system)
+        moved = MovedPrograms(log: log, system: system)
         self.system = system
         self.calls = calls
         self.openStore = openStore
@@ -191,7 +196,7 @@ final class KeychainServer: Sendable {
 
     // MARK: Locks
 
-    /// Milliseconds that a client has to take the items that it asked for before a lock.
+    /// Nanoseconds that a client has to take the items that it asked for before a lock.
     private static let handOver: UInt64 = 20_000_000
 
     /// True while some thread has the secret of an item that it had before `time`, in nanoseconds. Those whose clients take

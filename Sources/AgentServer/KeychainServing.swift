@@ -59,6 +59,7 @@ final class KeychainServing: Sendable {
         tell(identity)
         try send([.welcome])
         var hasToldDigest = false
+        var hasLookedForMoved = false
         while !isToldToEnd {
             idle.store(EventLoop.nanoseconds, ordering: .relaxed)
             work.isInSocket = true
@@ -67,16 +68,22 @@ final class KeychainServing: Sendable {
             work.isInSocket = false
             guard !isToldToEnd else { throw .ended }
             if !server.identification.isCurrent(identity, peer) {
-                let now = server.identification.identify(peer)
-                guard now.mark == identity.mark else {
+                guard let now = server.identification.identify(peer, after: identity) else {
                     server.log.warning("keychain connection \(number): the process is another program now")
                     throw .ended
                 }
+                if now.caller != identity.caller {
+                    tell(now)
+                    hasLookedForMoved = false
+                }
                 identity = now
-                tell(identity)
             }
-            try answer(try request(received), identity)
+            let foundNothing = try answer(try request(received), identity)
             work.release()
+            if foundNothing, !hasLookedForMoved, MovedPrograms.canBeMoved(identity.caller) {
+                hasLookedForMoved = true
+                lookForMoved(identity.caller)
+            }
             // Behind the first answer, so that nobody who asks once waits for it.
             if !hasToldDigest, let digest = server.digests.news(of: peer.number) {
                 server.log.info("keychain connection \(number): the executable's SHA-256 is \(digest)")
@@ -89,7 +96,8 @@ final class KeychainServing: Sendable {
         let caller = identity.caller
         let who = "keychain connection \(number): process \(peer.number) (\(identity.executable.quoted))"
         guard let group = caller.accessGroups.first else {
-            server.log.warning("\(who) cannot be told from others, so that it has no items")
+            server.log.warning(
+                "\(who) cannot be told from others, so that it has no items: \(identity.trouble ?? "")")
             return
         }
         let unit = identity.unit.isEmpty ? "" : ", unit \(FilePath(identity.unit)?.quoted ?? "")"
@@ -110,7 +118,10 @@ final class KeychainServing: Sendable {
         }
     }
 
-    private func answer(_ request: KeychainRequest, _ identity: CallerIdentity) throws(KeychainStreamTrouble) {
+    /// Returns true when items were asked for and none matches.
+    private func answer(
+        _ request: KeychainRequest, _ identity: CallerIdentity
+    ) throws(KeychainStreamTrouble) -> Bool {
         let outgoing = Outgoing()
         let result = Result { () throws(KeychainError) in
             try server.store().perform(request, as: identity.caller) { (result) throws(KeychainError) in
@@ -120,14 +131,36 @@ final class KeychainServing: Sendable {
         }
         if let trouble = outgoing.trouble { throw trouble }
         switch result {
-        case .success(let answer): try finish(.answer(answer), outgoing)
+        case .success(let answer):
+            switch request {
+            case .purge(let group), .adopt(let group, _): server.moved.forget(group)
+            default: break
+            }
+            try finish(.answer(answer), outgoing)
+            return false
         case .failure(let error):
             if case .find(let query) = request, query["r_Data"] != nil {
                 server.readLog.refused(error, to: identity, peer.number)
             }
             // What has not been sent yet counts for nothing.
             outgoing.messages = []
-            try finish(.failure(error), outgoing)
+            try finish(.failure(Self.explained(error, identity)), outgoing)
+            return error.code == .itemNotFound
+        }
+    }
+
+    /// Who cannot be told from others hears why.
+    private static func explained(_ error: KeychainError, _ identity: CallerIdentity) -> KeychainError {
+        guard error.code == .missingEntitlement, let trouble = identity.trouble else { return error }
+        return KeychainError(
+            .missingEntitlement, "the agent cannot tell this program from others, so it has no access group: \(trouble)")
+    }
+
+    private func lookForMoved(_ caller: Caller) {
+        do throws(KeychainError) {
+            server.moved.look(for: caller, among: try server.store().accessGroups())
+        } catch {
+            server.log.warning("keychain connection \(number): where the program was before cannot be told: \(error)")
         }
     }
 
