@@ -48,7 +48,8 @@ final class KeychainReadLog: Sendable {
     func read(_ result: ItemResult, by identity: CallerIdentity, _ process: Int32) {
         guard isEnabled else { return }
         write(
-            line(identity, process) + ",\"item\":\"\(Self.hexadecimal(result.reference.identifier))\",\"group\":"
+            line(identity, process) + Self.name(result)
+                + ",\"item\":\"\(Self.hexadecimal(result.reference.identifier))\",\"group\":"
                 + Self.quoted(result.accessGroup) + ",\"result\":\"read\"}\n")
     }
 
@@ -62,6 +63,14 @@ final class KeychainReadLog: Sendable {
         "{\"time\":\"\(UTCTime(clock.secondsSinceEpoch))\",\"process\":\(process),\"executable\":"
             + Self.quoted(CallerIdentification.text(identity.executable)) + ",\"unit\":" + Self.quoted(identity.unit)
             + ",\"caller\":" + Self.quoted(identity.caller.accessGroups.first ?? "")
+    }
+
+    private static func name(_ result: ItemResult) -> String {
+        guard let digest = result.nameDigest else { return "" }
+        let bytes = [digest.high, digest.low].flatMap { number in
+            withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        }
+        return ",\"name\":\"\(hexadecimal(bytes))\""
     }
 
     private static func hexadecimal(_ bytes: [UInt8]) -> String {

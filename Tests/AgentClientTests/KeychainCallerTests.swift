@@ -8,37 +8,8 @@ import Testing
 
 /// Who a program is taken for: a real agent, and copies of a real client at paths of the test's choice.
 @Suite struct KeychainCallerTests {
-    /// A directory that only this user can write to, with copies of the client.
-    private final class Place {
-        let home: AgentHome
-        let directory: TemporaryDirectory
-
-        init() throws {
-            home = try AgentHome()
-            directory = try TemporaryDirectory(.disk)
-        }
-
-        private static let programs: FilePath = (ProcessFacts.ownExecutable ?? ".").parent
-
-        func copy(_ name: FilePath) throws -> FilePath {
-            let path = directory.appending(name)
-            let result = try Command.run(
-                "cp", [Self.programs.appending("candado-test-client").description, path.description])
-            guard result.status == 0 else { throw RunningProgram.Failure(description: result.errorText) }
-            return path
-        }
-
-        /// What a program that is started with these words is told.
-        func who(_ words: String...) throws -> String {
-            let result = try Command.run("env", words + ["who", home.socket.description], directory: directory.path)
-            return String(result.outputText.split(separator: "\n").last ?? "")
-        }
-
-        var entitlements: EntitlementsFile { EntitlementsFile(inHome: home.home.directory) }
-    }
-
     @Test func aProgramIsItsPathHoweverItIsCalled() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         #expect(try place.who(path) == "executable \(path)")
         #expect(try place.who("./app") == "executable \(path)")
@@ -60,7 +31,7 @@ import Testing
     }
 
     @Test func entitlementsCountForTheVeryFileAndAtOnce() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         let other = try place.copy("other").description
         let link = place.directory.appending("link").description
@@ -81,7 +52,7 @@ import Testing
 
     /// A connection that is open hears of a change with its next request, and outlives a replacement of its executable.
     @Test func anOpenConnectionFollowsTheEntitlements() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app")
         let program = try RunningProgram(path, ["who", place.home.socket.description])
         #expect(try program.line() == "executable \(path)")
@@ -95,7 +66,7 @@ import Testing
     }
 
     @Test func aPropertyListBesideTheExecutableNamesIt() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         let list =
             "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>CFBundleIdentifier</key>"
@@ -111,7 +82,7 @@ import Testing
 
     /// The client stands for an interpreter here: its name decides, and its words are what it says.
     @Test func scriptsAreToldApart() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let python = try place.copy("python3.11").description
         let plain = try place.copy("python-config").description
         try place.directory.write([], to: "who")
@@ -124,7 +95,7 @@ import Testing
 
     @Test(.enabled(if: geteuid() == 0, "only root makes namespaces everywhere"))
     func aProcessOfAnotherMountNamespaceIsNeverTheHostsProgram() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         try place.entitlements.set(path, identifier: "org.example.app", groups: [])
         let probe = try Command.run("unshare", ["-m", "true"])
@@ -136,7 +107,7 @@ import Testing
     }
 
     @Test func theCommandLineBesideTheAgentIsTheAdministrator() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let programs = (ProcessFacts.ownExecutable ?? ".").parent
         for name: FilePath in ["candado-agent", "candado-test-client"] {
             let target: FilePath = name == "candado-agent" ? name : "candado"

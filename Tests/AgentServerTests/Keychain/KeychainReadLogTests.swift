@@ -21,6 +21,7 @@ private typealias Words = KeychainWords
         let executable: String
         let unit: String
         let caller: String
+        let name: String?
         let item: String?
         let group: String?
         let result: String
@@ -58,6 +59,29 @@ private typealias Words = KeychainWords
         let status = try LinuxSystemCalls.shared.status(
             of: fixture.directory.appending(Self.path), in: currentDirectory, followLinks: false)
         #expect(status.permissions == 0o600)
+    }
+
+    /// Reads of one name can be followed when its item is deleted and added again; those of two cannot be taken for each other.
+    @Test func aNameHasOneDigest() throws {
+        var settings = Settings()
+        settings.logsKeychainReads = true
+        let fixture = try AgentFixture(settings: settings)
+        let agent = try fixture.start()
+        #expect(agent.isReady)
+        #expect(try fixture.connect().unlock() == nil)
+        let keychain = AgentKeychain(at: fixture.socket)
+        for account in ["a", "b", "a"] {
+            try keychain.perform(.add(Words.item(account, "secret"))) { _ in }
+            #expect(try Words.find(keychain, account) == "secret")
+            try keychain.perform(.delete(Words.item(account))) { _ in }
+        }
+        let lines = try String(decoding: fixture.directory.read(Self.path), as: UTF8.self).split(separator: "\n").map {
+            try JSONDecoder().decode(Line.self, from: Data($0.utf8))
+        }
+        let names = lines.compactMap(\.name)
+        #expect(names.count == 3 && names.allSatisfy { $0.count == 32 && $0.allSatisfy(\.isHexDigit) })
+        #expect(names.first == names.last && Set(names).count == 2)
+        #expect(Set(lines.compactMap(\.item)).count == 3)
     }
 
     private static func identity(_ path: FilePath) -> CallerIdentity {
