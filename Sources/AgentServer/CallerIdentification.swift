@@ -4,9 +4,6 @@ import LinuxSystem
 
 /// Tells clients of the keychain apart: `docs/access-groups.md`. Thread-safe.
 final class CallerIdentification: Sendable {
-    /// The group of the project's command line.
-    static let administratorGroup = "candado"
-
     private let system: any SystemCalls
     private let log: AgentLog
     private let entitlements: EntitlementsSource
@@ -30,14 +27,24 @@ final class CallerIdentification: Sendable {
     func identify(_ peer: PeerProcess) -> CallerIdentity {
         let current = entitlements.current
         let unit = Self.unit(of: peer.number, system)
-        guard peer.number > 0, let seen = SeenExecutable(of: peer.number, system), peer.isThere else {
-            return CallerIdentity(
-                caller: Caller(applicationIdentifier: nil, accessGroups: [], source: .executable), executable: "",
-                mark: nil, unit: unit, entitlements: current.generation, trouble: trouble(with: peer))
+        guard peer.number > 0, let seen = SeenExecutable(of: peer.number, system), seen.mark == peer.mark else {
+            return unknown(peer, unit, current)
+        }
+        let caller = caller(peer.number, seen, unit, current)
+        // All of it was one process, and one program.
+        guard peer.isThere, FileMark(SeenExecutable.link(peer.number), system) == seen.mark else {
+            return unknown(peer, unit, current)
         }
         return CallerIdentity(
-            caller: caller(peer.number, seen, unit, current), executable: seen.path, mark: seen.mark, unit: unit,
-            entitlements: current.generation)
+            caller: caller, executable: seen.path, mark: seen.mark, unit: unit, entitlements: current.generation)
+    }
+
+    private func unknown(
+        _ peer: PeerProcess, _ unit: String, _ current: EntitlementsSource.Current
+    ) -> CallerIdentity {
+        CallerIdentity(
+            caller: Caller(applicationIdentifier: nil, accessGroups: [], source: .executable), executable: "",
+            mark: nil, unit: unit, entitlements: current.generation, trouble: trouble(with: peer))
     }
 
     /// Looks once more at a process whose `identity` is not current. Nil when it executes another program now, or is gone.
@@ -46,8 +53,7 @@ final class CallerIdentification: Sendable {
             return changed(identity, SeenExecutable(known: identity.executable, mark, system), entitlements.current)
         }
         let now = identify(peer)
-        // To one that could not be told nothing was shown.
-        return identity.mark == nil || now.mark == identity.mark ? now : nil
+        return now.mark == identity.mark ? now : nil
     }
 
     /// True while what `identify` found still holds: the process executes the same file, and the entitlements are the same.
@@ -96,7 +102,9 @@ final class CallerIdentification: Sendable {
 
     private func trouble(with peer: PeerProcess) -> String {
         guard peer.number > 0 else { return "it is of another PID namespace, into which the agent does not see" }
-        guard isHidden(peer.number) else { return "it has ended" }
+        guard isHidden(peer.number) || peer.mark == nil else {
+            return "it has ended, or executes another program than when it connected"
+        }
         return """
             the agent may not see which program it executes: it hid its memory before it connected (PR_SET_DUMPABLE), or its \
             file cannot be read by its user, or gives it privileges
@@ -116,7 +124,7 @@ final class CallerIdentification: Sendable {
         }
         if let administrator, FileMark(administrator, system) == seen.mark {
             return Caller(
-                applicationIdentifier: Self.administratorGroup, accessGroups: [Self.administratorGroup],
+                applicationIdentifier: Entitlements.administratorGroup, accessGroups: [Entitlements.administratorGroup],
                 holdsAllGroups: true, source: .administrator)
         }
         if let entry = entry(of: seen, current) { return Self.caller(entry) }
@@ -144,19 +152,23 @@ final class CallerIdentification: Sendable {
     }
 
     /// The entry that names the same file. A program whose file was replaced while it runs, as by an upgrade, still counts as
-    /// the one of its path.
+    /// the one of its path, whatever links lead there.
     private func entry(of seen: SeenExecutable, _ current: EntitlementsSource.Current) -> Entitlements.Entry? {
-        let path = Self.text(seen.path)
         for entitlements in current.files {
             for entry in entitlements.entries {
-                if seen.isGone ? entry.executable == path : isSame(entry.executable, seen) { return entry }
+                guard let path = FilePath(entry.executable) else { continue }
+                if seen.isGone ? Self.resolved(path).bytes == seen.path.bytes : FileMark(path, system) == seen.mark {
+                    return entry
+                }
             }
         }
         return nil
     }
 
-    private func isSame(_ path: String, _ seen: SeenExecutable) -> Bool {
-        FilePath(path).map { FileMark($0, system) == seen.mark } ?? false
+    /// A path without links, also where nothing lies at its end.
+    private static func resolved(_ path: FilePath) -> FilePath {
+        if let whole = ProcessFacts.realPath(path) { return whole }
+        return ProcessFacts.realPath(path.parent)?.appending(path.lastComponent) ?? path
     }
 
     private static func caller(_ entry: Entitlements.Entry) -> Caller {

@@ -44,19 +44,23 @@ final class KeychainReadLog: Sendable {
         set { enabled.store(newValue, ordering: .relaxed) }
     }
 
-    /// One item whose secret was handed over.
-    func read(_ result: ItemResult, by identity: CallerIdentity, _ process: Int32) {
-        guard isEnabled else { return }
-        write(
-            line(identity, process) + Self.name(result)
-                + ",\"item\":\"\(Self.hexadecimal(result.reference.identifier))\",\"group\":"
-                + Self.quoted(result.accessGroup) + ",\"result\":\"read\"}\n")
+    /// The line for one item whose secret is handed over; nil when nobody wants it.
+    func line(_ result: ItemResult, by identity: CallerIdentity, _ process: Int32) -> String? {
+        guard isEnabled else { return nil }
+        return line(identity, process) + Self.name(result)
+            + ",\"item\":\"\(Self.hexadecimal(result.reference.identifier))\",\"group\":"
+            + Self.quoted(result.accessGroup) + ",\"result\":\"read\"}\n"
     }
 
-    /// A request for secrets that failed.
-    func refused(_ error: KeychainError, to identity: CallerIdentity, _ process: Int32) {
-        guard isEnabled else { return }
-        write(line(identity, process) + ",\"result\":\"\(error.code.rawValue)\"}\n")
+    /// The line for a request for secrets that failed; nil when nobody wants it.
+    func line(_ error: KeychainError, to identity: CallerIdentity, _ process: Int32) -> String? {
+        guard isEnabled else { return nil }
+        return line(identity, process) + ",\"result\":\"\(error.code.rawValue)\"}\n"
+    }
+
+    /// Writes lines. Waits for the disk.
+    func write(_ lines: [String]) {
+        for line in lines { write(line) }
     }
 
     private func line(_ identity: CallerIdentity, _ process: Int32) -> String {

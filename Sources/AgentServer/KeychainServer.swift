@@ -38,6 +38,8 @@ final class KeychainServer: Sendable {
         var finished: [pthread_t] = []
         var next: UInt64 = 1
         var isEnding = false
+        /// Woken by threads that end, when somebody waits for that.
+        var waker: Int32?
     }
 
     let identification: CallerIdentification
@@ -56,8 +58,10 @@ final class KeychainServer: Sendable {
     init(
         _ identification: CallerIdentification, limits: Limits = Limits(), log: AgentLog,
         readLog: KeychainReadLog, system: any SystemCalls,
-        calls: any InterprocessCalls, openStore: @escaping @Sendable () -> Result<any Store, KeychainError>
+        calls: any InterprocessCalls, patience: Double = 5,
+        openStore: @escaping @Sendable () -> Result<any Store, KeychainError>
     ) {
+        self.patience = patience
         self.identification = identification
         self.limits = limits
         self.log = log
@@ -164,6 +168,7 @@ final class KeychainServer: Sendable {
             if let thread = state.entries.removeValue(forKey: connection.number)?.thread {
                 state.finished.append(thread)
             }
+            if let waker = state.waker { calls.wake(waker) }
         }
     }
 
@@ -177,20 +182,38 @@ final class KeychainServer: Sendable {
     /// Connections that are there now.
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// Ends all connections, and waits for their threads.
+    /// Seconds that threads have to come to an end: one may be at a file of its client's choice, which no disk may give.
+    private let patience: Double
+
+    /// Ends all connections, and waits for their threads. Those that do not end in time are left behind, without a key.
     func end() {
+        // Without one there is nothing to wait with, and each look is a moment later.
+        let waker = try? calls.makeWaker()
         let entries = state.withLock { state in
             state.isEnding = true
+            state.waker = waker
             return Array(state.entries.values)
         }
         for entry in entries { entry.connection.end() }
-        for thread in entries.compactMap(\.thread) { pthread_join(thread, nil) }
-        state.withLock { state in
-            // These have been joined.
-            let joined = entries.compactMap(\.thread)
-            state.finished.removeAll { thread in joined.contains { pthread_equal($0, thread) != 0 } }
+        let deadline = EventLoop.nanoseconds + UInt64(patience * 1e9)
+        while count > 0, EventLoop.nanoseconds < deadline {
+            guard let waker else {
+                sched_yield()
+                continue
+            }
+            _ = try? calls.waitUntilReadable(waker, milliseconds: 100)
+            calls.quiet(waker)
         }
+        state.withLock { $0.waker = nil }
+        if let waker { try? system.close(waker) }
         join(state.withLock { Self.takeFinished(&$0) })
+        let left = count
+        guard left == 0 else {
+            log.warning("\(left) threads of the keychain do not end, and are left behind")
+            // They look at this once more, should they ever go on.
+            _ = Unmanaged.passRetained(self)
+            return
+        }
         opened.withLock { $0 = nil }
     }
 
@@ -212,8 +235,23 @@ final class KeychainServer: Sendable {
     }
 }
 
-/// Whether a thread has the secret of an item at this moment, and waits for its client with it. Thread-safe.
+/// Whether a thread has the secret of an item at this moment that is on its way out, or waits for the rest of one that comes
+/// in. Thread-safe.
 final class KeychainWork: Sendable {
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key, nil)
+        return key
+    }()
+
+    /// What this thread does, when it opens secrets to hand them out. Lives as long as the thread says so.
+    static var current: KeychainWork? {
+        get {
+            pthread_getspecific(key).map { Unmanaged<KeychainWork>.fromOpaque($0).takeUnretainedValue() }
+        }
+        set { pthread_setspecific(key, newValue.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) }) }
+    }
+
     private let since = Atomic<UInt64>(0)
     private let socket = Atomic<Bool>(false)
 

@@ -66,6 +66,8 @@ final class KeychainServing: Sendable {
             let received = try stream.receive(milliseconds: -1) { work.holdSecrets() }
             idle.store(0, ordering: .relaxed)
             work.isInSocket = false
+            // It is whole. What began before a lock may come to its end after it.
+            work.release()
             guard !isToldToEnd else { throw .ended }
             if !server.identification.isCurrent(identity, peer) {
                 guard let now = server.identification.identify(peer, after: identity) else {
@@ -123,12 +125,19 @@ final class KeychainServing: Sendable {
         _ request: KeychainRequest, _ identity: CallerIdentity
     ) throws(KeychainStreamTrouble) -> Bool {
         let outgoing = Outgoing()
+        defer { log(outgoing) }
+        let isRead = Self.isRead(request)
+        // What it opens goes out: a lock waits for that, from before it is opened.
+        if isRead { KeychainWork.current = work }
         let result = Result { () throws(KeychainError) in
             try server.store().perform(request, as: identity.caller) { (result) throws(KeychainError) in
-                if result.secret != nil { server.readLog.read(result, by: identity, peer.number) }
+                if result.secret != nil {
+                    outgoing.reads += server.readLog.line(result, by: identity, peer.number).map { [$0] } ?? []
+                }
                 try add(result, to: outgoing)
             }
         }
+        KeychainWork.current = nil
         if let trouble = outgoing.trouble { throw trouble }
         switch result {
         case .success(let answer):
@@ -139,21 +148,32 @@ final class KeychainServing: Sendable {
             try finish(.answer(answer), outgoing)
             return false
         case .failure(let error):
-            if case .find(let query) = request, query["r_Data"] != nil {
-                server.readLog.refused(error, to: identity, peer.number)
-            }
             // What has not been sent yet counts for nothing.
             outgoing.messages = []
+            outgoing.reads = []
+            if isRead { outgoing.reads += server.readLog.line(error, to: identity, peer.number).map { [$0] } ?? [] }
             try finish(.failure(Self.explained(error, identity)), outgoing)
             return error.code == .itemNotFound
         }
+    }
+
+    private static func isRead(_ request: KeychainRequest) -> Bool {
+        guard case .find(let query) = request else { return false }
+        return query["r_Data"] != nil
+    }
+
+    /// Behind what it tells of, when no secret is held: a disk may take its time.
+    private func log(_ outgoing: Outgoing) {
+        server.readLog.write(outgoing.reads)
+        outgoing.reads = []
     }
 
     /// Who cannot be told from others hears why.
     private static func explained(_ error: KeychainError, _ identity: CallerIdentity) -> KeychainError {
         guard error.code == .missingEntitlement, let trouble = identity.trouble else { return error }
         return KeychainError(
-            .missingEntitlement, "the agent cannot tell this program from others, so it has no access group: \(trouble)")
+            .missingEntitlement, "the agent cannot tell this program from others, so it has no access group: \(trouble)"
+        )
     }
 
     private func lookForMoved(_ caller: Caller) {
@@ -168,8 +188,15 @@ final class KeychainServing: Sendable {
     private final class Outgoing {
         var messages: [KeychainMessage] = []
         var size = 0
+        /// Lines for the log of reads, of what is in `messages` or was sent.
+        var reads: [String] = []
+        /// When the whole answer has to be taken, in nanoseconds.
+        let deadline = EventLoop.nanoseconds + KeychainServing.patience
         var trouble: KeychainStreamTrouble?
     }
+
+    /// Nanoseconds that a client has to take a whole answer.
+    private static let patience: UInt64 = 30_000_000_000
 
     /// Bytes of results that are sent together.
     private static let sentTogether = 32 * 1024
@@ -192,11 +219,14 @@ final class KeychainServing: Sendable {
     }
 
     private func flush(_ outgoing: Outgoing) throws(KeychainStreamTrouble) {
+        guard EventLoop.nanoseconds < outgoing.deadline else { throw .silent }
         work.isInSocket = true
         defer { work.isInSocket = false }
         try stream.send(outgoing.messages)
         outgoing.messages = []
         outgoing.size = 0
+        work.release()
+        log(outgoing)
     }
 
     private func send(_ replies: [KeychainReply]) throws(KeychainStreamTrouble) {

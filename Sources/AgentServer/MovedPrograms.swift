@@ -36,7 +36,7 @@ final class MovedPrograms: Sendable {
     /// Looks for items of a place where the caller was before. `groups` are those that have items.
     func look(for caller: Caller, among groups: [String]) {
         guard let group = caller.accessGroups.first, let program = ProgramGroup(group) else { return }
-        for other in groups where other != group {
+        for other in groups where !other.hasSameBytes(as: group) {
             guard let old = ProgramGroup(other), old.isScript == program.isScript,
                 old.path.lastComponent == program.path.lastComponent, isGone(old.path)
             else { continue }
@@ -45,7 +45,7 @@ final class MovedPrograms: Sendable {
     }
 
     /// The items of a group have gone elsewhere.
-    func forget(_ group: String) { pairs.withLock { $0.removeAll { $0.old == group } } }
+    func forget(_ group: String) { pairs.withLock { $0.removeAll { $0.old.hasSameBytes(as: group) } } }
 
     private func tell(_ pair: Pair) {
         let isNew = pairs.withLock { pairs in

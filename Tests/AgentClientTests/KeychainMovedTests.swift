@@ -50,15 +50,14 @@ import Testing
         let python = try place.copy("python3")
         // The client stands for an interpreter, and its first word for the script.
         try place.directory.write([], to: "ask")
-        let first = try RunningProgram("/usr/bin/env", ["-C", place.directory.path.description, python.description, "ask", place.home.socket.description])
+        let old = place.directory.appending("ask").description
+        let first = try RunningProgram(python, [old, place.home.socket.description])
         #expect(try first.ask("add a") == "done")
         first.kill()
         try place.directory.makeDirectory("new")
-        let old = place.directory.appending("ask").description
         let new = place.directory.appending("new/ask").description
         #expect(rename(old, new) == 0)
-        let second = try RunningProgram(
-            "/usr/bin/env", ["-C", place.directory.appending("new").description, python.description, "ask", place.home.socket.description])
+        let second = try RunningProgram(python, [new, place.home.socket.description])
         #expect(try second.ask("find a") == Self.nothing)
         #expect(try second.ask("who") == "script script:\(new)")
         #expect(

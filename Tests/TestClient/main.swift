@@ -247,7 +247,8 @@ func run(_ arguments: [String]) throws {
     guard arguments.count >= 3, let socket = FilePath(arguments[2]) else { throw Usage() }
     // Memory of the other kind cannot be scanned by the test.
     SecretMemory.configure(allowSecretMemoryDescriptor: false)
-    switch arguments[1] {
+    // A test may have given its name as the path of a script.
+    switch arguments[1].split(separator: "/").last.map(String.init) ?? "" {
     case "who":
         let keychain = AgentKeychain(at: socket)
         say(who(keychain))

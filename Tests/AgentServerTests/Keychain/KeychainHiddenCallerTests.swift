@@ -68,9 +68,10 @@ private typealias Words = KeychainWords
         #expect(fixture.log.contains("cannot be told from others"))
         // A request of no shape is refused for its shape, whoever sends it.
         #expect(Words.code(late, .find(["class": .text("genp"), "nonsense": .null])) == .malformed)
-        // What it shows later counts.
+        // What it shows later counts for later connections.
         hiding.isOn.store(false, ordering: .releasing)
-        #expect(try Self.groups(late) == [path])
+        #expect(try Self.groups(late) == [])
+        #expect(try Self.groups(AgentKeychain(at: fixture.socket)) == [path])
     }
 
     // MARK: Kernels without descriptors of peers
@@ -102,7 +103,7 @@ private typealias Words = KeychainWords
         let before = RealClock().secondsSinceBoot - 1
         let program = try AgentProcess(["infinity"], program: "sleep")
         func peer(_ taken: Double) throws -> PeerProcess {
-            try PeerProcess(of: one, number: program.process, taken: taken, calls, system)
+            try PeerProcess(of: one, number: program.process, taken: taken, mark: nil, calls, system)
         }
         let since = try peer(RealClock().secondsSinceBoot + 1)
         #expect(since.isThere && !since.isCertain)

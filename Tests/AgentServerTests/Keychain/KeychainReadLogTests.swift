@@ -96,7 +96,7 @@ private typealias Words = KeychainWords
             in: directory.path, isEnabled: true, log: try AgentLog(file: directory.appending("log")),
             system: LinuxSystemCalls.shared, clock: RealClock())
         let path = FilePath(bytes: [UInt8](repeating: 0x61, count: 4000))!
-        for _ in 0..<1800 { log.read(ScriptedStore.result(nil), by: Self.identity(path), 1) }
+        for _ in 0..<1800 { log.write([try #require(log.line(ScriptedStore.result(nil), by: Self.identity(path), 1))]) }
         #expect(
             try directory.names() == ["keychain-reads.log"] + (1...4).map { "keychain-reads.log.\($0)" } + ["log"])
         for name in try directory.names() { #expect(try directory.read(FilePath(name)!).count <= 1 << 20) }
@@ -114,7 +114,9 @@ private typealias Words = KeychainWords
         let log = KeychainReadLog(
             in: directory.path, isEnabled: true, log: try AgentLog(file: directory.appending("log")), system: system,
             clock: RealClock())
-        for _ in 0..<10 { log.read(ScriptedStore.result(nil), by: Self.identity("/bin/x"), 1) }
+        for _ in 0..<10 {
+            log.write([try #require(log.line(ScriptedStore.result(nil), by: Self.identity("/bin/x"), 1))])
+        }
         let told = String(decoding: try directory.read("log"), as: UTF8.self).split(separator: "\n")
         #expect(told.count == 1 && told[0].contains("cannot be logged"))
     }
