@@ -147,12 +147,13 @@ struct DatabaseFile: Sendable {
 
     private var time: String { UTCTime(clock.secondsSinceEpoch).description }
 
-    /// Moves a damaged database out of the way, with what lies beside it, unless somebody else did.
-    func setAside(_ damaged: Identity) throws(KeychainError) {
+    /// Moves a damaged database out of the way, with what lies beside it. False when somebody else did.
+    func setAside(_ damaged: Identity) throws(KeychainError) -> Bool {
         try alone { () throws(KeychainError) in
-            guard try identity() == damaged else { return }
+            guard try identity() == damaged else { return false }
             try move([""] + Self.companions, to: Self.damagedMark + time)
             do throws(SystemError) { try system.synchronizeDirectory(directory) } catch { throw failure(error) }
+            return true
         }
     }
 
@@ -175,7 +176,8 @@ struct DatabaseFile: Sendable {
                         Self.path(path, with: ending), in: currentDirectory, to: Self.path(path, with: name + ending),
                         in: currentDirectory, replacing: .forbidden)
                 } catch {
-                    throw failure(error)
+                    // SQLite removes what it keeps beside a database when the last process lets it go.
+                    guard error.errorNumber == ErrorNumber.noEntry, !ending.isEmpty else { throw failure(error) }
                 }
             }
             return

@@ -17,6 +17,17 @@ package protocol ItemTableReader {
 
     /// How many rows there are.
     func count(_ filter: RowFilter) throws(KeychainError) -> Int
+
+    /// The access groups that items of a class are in, tombstones not counted.
+    func accessGroups(_ itemClass: ItemClass) throws(KeychainError) -> Set<AccessGroupName>
+}
+
+/// The bytes of an access group's name: groups whose names only look equal are two.
+package struct AccessGroupName: Hashable, Sendable {
+    package let bytes: [UInt8]
+
+    package init(bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ name: String) { bytes = Array(name.utf8) }
 }
 
 package protocol ItemTableWriter: ItemTableReader {

@@ -62,6 +62,19 @@ extension KeychainStore {
         return all
     }
 
+    /// The access groups that have items, in the order of their bytes. Needs no key, makes no database, and takes one look-up a
+    /// group, however many items there are.
+    public func accessGroups() throws(KeychainError) -> [String] {
+        if let tables = tables as? SQLiteTables, try tables.file.identity() == nil { return [] }
+        let names = try tables.read { (reader) throws(KeychainError) in
+            var names = Set<AccessGroupName>()
+            for itemClass in ItemClass.stored { names.formUnion(try reader.accessGroups(itemClass)) }
+            return names
+        }
+        return names.map(\.bytes).sorted { $0.lexicographicallyPrecedes($1) }
+            .compactMap { String(validating: $0, as: UTF8.self) }
+    }
+
     private static func requireAdministrator(_ caller: Caller) throws(KeychainError) {
         guard caller.isAdministrator else {
             throw KeychainError(

@@ -93,6 +93,10 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
         }
 
         func count(_ filter: RowFilter) throws(KeychainError) -> Int { try countRows(filter) }
+
+        func accessGroups(_ itemClass: ItemClass) throws(KeychainError) -> Set<AccessGroupName> {
+            try collectAccessGroups(itemClass)
+        }
     }
 
     private static func forEachBatch(
@@ -135,6 +139,10 @@ package final class MemoryTables: ItemTables, @unchecked Sendable {
         }
 
         func count(_ filter: RowFilter) throws(KeychainError) -> Int { try countRows(filter) }
+
+        func accessGroups(_ itemClass: ItemClass) throws(KeychainError) -> Set<AccessGroupName> {
+            try collectAccessGroups(itemClass)
+        }
 
         func insert(_ row: ItemRow) throws(KeychainError) -> Int64 {
             let table = tables.tables[row.header.itemClass]
@@ -217,5 +225,15 @@ extension ItemTableReader {
             return true
         }
         return count
+    }
+
+    /// Collects by going through.
+    func collectAccessGroups(_ itemClass: ItemClass) throws(KeychainError) -> Set<AccessGroupName> {
+        var groups = Set<AccessGroupName>()
+        try rows(RowFilter(itemClass)) { (row) throws(KeychainError) in
+            groups.insert(AccessGroupName(row.header.accessGroup))
+            return true
+        }
+        return groups
     }
 }

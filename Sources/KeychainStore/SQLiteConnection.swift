@@ -42,6 +42,11 @@ final class SQLiteConnection: @unchecked Sendable {
         try configure(mode)
     }
 
+    /// True for one that does not bring the log into the database when it is the last to be closed.
+    var leavesLog = true {
+        didSet { _ = candado_database_option(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leavesLog ? 1 : 0) }
+    }
+
     deinit {
         statements.removeAll()
         sqlite3_close_v2(database)
@@ -66,6 +71,8 @@ final class SQLiteConnection: @unchecked Sendable {
         for (option, value) in [
             (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
             (SQLITE_DBCONFIG_ENABLE_VIEW, 0), (SQLITE_DBCONFIG_DQS_DML, 0), (SQLITE_DBCONFIG_DQS_DDL, 0),
+            // Until it is known to be whole.
+            (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
         ] as [(Int32, Int32)] {
             let result = candado_database_option(database, option, value)
             guard result == SQLITE_OK else { throw failure(result) }

@@ -75,8 +75,11 @@ struct SQLiteQuery {
     static func setAsideText(_ itemClass: ItemClass) -> String { texts[itemClass]?.setAside ?? "" }
     static func primaryKeyText(_ itemClass: ItemClass) -> String { texts[itemClass]?.primaryKey ?? "" }
 
+    static func firstGroupText(_ itemClass: ItemClass) -> String { texts[itemClass]?.firstGroup ?? "" }
+    static func nextGroupText(_ itemClass: ItemClass) -> String { texts[itemClass]?.nextGroup ?? "" }
+
     private struct Texts {
-        let row, insert, replace, remove, setAside, primaryKey: String
+        let row, insert, replace, remove, setAside, primaryKey, firstGroup, nextGroup: String
     }
 
     private static let texts: [ItemClass: Texts] = Dictionary(
@@ -95,7 +98,16 @@ struct SQLiteQuery {
                     remove: "DELETE FROM \(table) WHERE number = ?",
                     setAside:
                         "INSERT INTO set_aside (class, \(header)) SELECT ?, \(header) FROM \(table) WHERE number = ?",
-                    primaryKey: "SELECT number FROM \(table) WHERE primary_key = ?")
+                    primaryKey: "SELECT number FROM \(table) WHERE primary_key = ?",
+                    firstGroup: groupText(table, ""), nextGroup: groupText(table, "access_group > CAST(? AS TEXT) AND ")
+                )
             )
         })
+
+    /// As bytes, so that one that is no text does not end the walk.
+    private static func groupText(_ table: String, _ condition: String) -> String {
+        """
+        SELECT CAST(access_group AS BLOB) FROM \(table) WHERE \(condition)+tombstone = 0 ORDER BY access_group LIMIT 1
+        """
+    }
 }

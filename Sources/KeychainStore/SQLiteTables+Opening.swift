@@ -6,34 +6,61 @@ import Synchronization
 
 /// Opening, checking and making the database.
 extension SQLiteTables {
+    /// How often the database may be replaced while it is opened.
+    private static let attempts = 16
+
     /// What a look at a database says has to be done before it can be used.
     private enum Readiness {
         case ready
         case needsPreparing
     }
 
+    /// A connection to the database that the name leads to, which is made, prepared or moved away before where it has to
+    /// be. Several processes may find at once that it has to be: what one of them has done, the others do not report.
     func connect(_ mode: SQLiteConnection.Mode) throws(KeychainError) -> SQLiteConnection {
-        for _ in 0..<3 {
+        for _ in 0..<Self.attempts {
             guard let identity = try file.identity() else {
                 try prepare()
                 continue
             }
-            let connection: SQLiteConnection
-            do throws(KeychainError) {
-                connection = try opened(mode, identity)
-                if try readiness(connection) == .needsPreparing {
-                    try prepare()
-                    continue
-                }
-            } catch {
-                if error.code == .damagedDatabase { try setAside(identity) }
-                guard error.databaseResult?.keychainCode == .notAvailable, file.isUnchangeable() else { throw error }
-                return try connectUnchangeable(mode, identity)
-            }
+            guard let connection = try connect(mode, identity) else { continue }
             // What was opened is what was looked at, when the name leads there before and after.
-            if try file.identity() == identity { return connection }
+            if try file.identity() == identity {
+                connection.leavesLog = false
+                return connection
+            }
         }
         throw KeychainError(.busy, "the keychain's database is replaced again and again")
+    }
+
+    /// Nil when the name led to something else meanwhile, or now leads to a database that is ready.
+    private func connect(
+        _ mode: SQLiteConnection.Mode, _ identity: DatabaseFile.Identity
+    ) throws(KeychainError) -> SQLiteConnection? {
+        var connection: SQLiteConnection?
+        do throws(KeychainError) {
+            let new = try opened(mode, identity)
+            connection = new
+            if try readiness(new) == .ready { return new }
+            try prepare()
+            return nil
+        } catch {
+            if error.code == .damagedDatabase {
+                guard try setAside(connection, identity) else { return nil }
+                throw error
+            }
+            // Somebody moved it away between the look at it and the opening.
+            guard try file.identity() == identity else { return nil }
+            guard error.databaseResult?.keychainCode == .notAvailable, file.isUnchangeable() else { throw error }
+            return try connectUnchangeable(mode, identity)
+        }
+    }
+
+    private func setAside(
+        _ connection: SQLiteConnection?, _ identity: DatabaseFile.Identity
+    ) throws(KeychainError) -> Bool {
+        guard let connection else { return try file.setAside(identity) }
+        return try setAside(connection)
     }
 
     /// Opens the database on a disk that cannot be written.

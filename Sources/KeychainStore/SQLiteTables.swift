@@ -74,7 +74,7 @@ package final class SQLiteTables: ItemTables {
             return result
         } catch {
             if error.code == .damagedDatabase, error.databaseResult != nil {
-                try setAside(connection.identity)
+                _ = try setAside(connection)
             } else if !connection.isInTransaction, error.databaseResult.map(\.leavesConnection) ?? true {
                 give(connection, isWriting: isWriting)
             }
@@ -130,9 +130,12 @@ package final class SQLiteTables: ItemTables {
         }
     }
 
-    /// Moves the database away that was found to be damaged.
-    func setAside(_ damaged: DatabaseFile.Identity) throws(KeychainError) {
+    /// Moves the database away that was found to be damaged. False when another process did. It is kept as it is: what is
+    /// still open of it is closed afterwards, and does not bring its log into it.
+    func setAside(_ damaged: SQLiteConnection) throws(KeychainError) -> Bool {
+        damaged.leavesLog = true
+        let isMoved = try file.setAside(damaged.identity)
         closeIdle()
-        try file.setAside(damaged)
+        return isMoved
     }
 }

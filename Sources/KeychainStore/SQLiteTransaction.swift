@@ -50,6 +50,25 @@ final class SQLiteTransaction: ItemTableWriter {
         return try statement.step() ? Int(statement.integer(0)) : 0
     }
 
+    /// Each group is found from the one before it in the index, however many items they have.
+    func accessGroups(_ itemClass: ItemClass) throws(KeychainError) -> Set<AccessGroupName> {
+        guard ItemClass.stored.contains(itemClass) else { return [] }
+        var groups = Set<AccessGroupName>()
+        var next = try accessGroup(SQLiteQuery.firstGroupText(itemClass), after: nil)
+        while let group = next {
+            groups.insert(AccessGroupName(bytes: group))
+            next = try accessGroup(SQLiteQuery.nextGroupText(itemClass), after: group)
+        }
+        return groups
+    }
+
+    private func accessGroup(_ text: String, after group: [UInt8]?) throws(KeychainError) -> [UInt8]? {
+        let statement = try connection.statement(text)
+        try statement.bind(group.map { [.blob($0)] } ?? [])
+        defer { statement.reset() }
+        return try statement.step() ? statement.blob(0) : nil
+    }
+
     /// Nil when it is gone. What cannot be a row was changed behind our back: it is no item, and a writer sets it aside.
     private func row(_ number: Int64, _ itemClass: ItemClass) throws(KeychainError) -> ItemRow? {
         let statement = try connection.statement(SQLiteQuery.rowText(itemClass))

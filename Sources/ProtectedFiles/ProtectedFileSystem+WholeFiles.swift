@@ -30,6 +30,7 @@ extension ProtectedFileSystem {
         from source: @escaping Source
     ) throws -> (length: UInt64, protectionClass: ProtectionClass) {
         let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
+        try requireForeign(directory: parent.number)
         let keys = ReplacementKeys(self.keys, class: requested)
         defer { withExtendedLifetime(keys) {} }
         let old = try OldFile.find(

@@ -28,6 +28,15 @@ public struct ProtectedFileSystem: Sendable {
         if excluded.contains(FileIdentity(status)) { throw TreeConversion.isOwnHome }
     }
 
+    /// Throws `unsupported` for a directory in which Candado keeps files of its own: the home, or one right below it, which
+    /// may have been made since the home was looked at.
+    func requireForeign(directory: Int32) throws {
+        guard !excluded.isEmpty else { return }
+        try requireForeign(try system.status(directory))
+        let above = try system.openFile("..", in: directory, [.read, .directory])
+        try requireForeign(try system.status(above.number))
+    }
+
     /// What a handle is for.
     public enum Access: Sendable, Hashable {
         /// An existing file, for reading.
@@ -98,6 +107,7 @@ public struct ProtectedFileSystem: Sendable {
         _ path: FilePath, in directory: Int32, _ requested: ProtectionClass?
     ) throws -> ProtectedFile {
         let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
+        try requireForeign(directory: parent.number)
         let newKey = try keys.makeFileKey(for: try classOfNewFile(in: parent.number, requested), flags: [])
         let staged = try StagedFile(in: parent.number, system)
         // The record before the first data: there is never a container without one.
