@@ -65,6 +65,40 @@ import Testing
         #expect(try program.ask("again") == "executable \(path)")
     }
 
+    /// An entry may name a program through a link: an upgrade under it changes nothing.
+    @Test func aReplacedProgramIsStillTheOneOfItsEntryHoweverThatIsWritten() throws {
+        let place = try KeychainPlace()
+        let path = try place.copy("app")
+        let link = place.directory.appending("link").description
+        #expect(symlink(place.directory.path.description, link) == 0)
+        try place.entitlements.set(link + "/app", identifier: "org.example.app", groups: [])
+        let program = try RunningProgram(path, ["ask", place.home.socket.description])
+        #expect(try program.ask("who") == "entitlements org.example.app")
+        #expect(unlink(path.description) == 0)
+        for isReplaced in [false, true] {
+            if isReplaced { _ = try place.copy("app") }
+            // A connection of its own.
+            #expect(try program.ask("new") == "done")
+            #expect(try program.ask("who") == "entitlements org.example.app", "replaced: \(isReplaced)")
+        }
+    }
+
+    /// The command line's group is not to be had by a name.
+    @Test func nobodyElseIsTheCommandLine() throws {
+        let place = try KeychainPlace()
+        let path = try place.copy("app").description
+        let list =
+            "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>CFBundleIdentifier</key>"
+            + "<string>candado</string></dict></plist>"
+        try place.directory.write(Array(list.utf8), to: "Info.plist", permissions: 0o644)
+        #expect(try place.who(path) == "executable \(path)")
+        for (identifier, groups) in [("candado", []), ("org.example.app", ["candado"])] as [(String, [String])] {
+            #expect(throws: KeychainError.self) {
+                try place.entitlements.set(path, identifier: identifier, groups: groups)
+            }
+        }
+    }
+
     @Test func aPropertyListBesideTheExecutableNamesIt() throws {
         let place = try KeychainPlace()
         let path = try place.copy("app").description
@@ -99,13 +133,13 @@ import Testing
         #expect(try who(python, script) == "executable \(python)")
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root makes namespaces everywhere"))
+    private static let canUnshare = (try? Command.run("unshare", ["-m", "true"]).status) == 0
+
+    @Test(.enabled(if: canUnshare, "this system makes no mount namespaces for this user"))
     func aProcessOfAnotherMountNamespaceIsNeverTheHostsProgram() throws {
         let place = try KeychainPlace()
         let path = try place.copy("app").description
         try place.entitlements.set(path, identifier: "org.example.app", groups: [])
-        let probe = try Command.run("unshare", ["-m", "true"])
-        guard probe.status == 0 else { return }
         let found = try place.who("unshare", "-m", path)
         #expect(found.hasPrefix("executable container:"), "\(found)")
         #expect(found.hasSuffix(":\(path)"))

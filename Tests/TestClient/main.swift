@@ -183,6 +183,7 @@ func mixed(_ keychain: AgentKeychain, index: Int, count: Int) throws {
     /// Accounts and what their secrets have to be now; nil inside where a lost answer leaves two possibilities.
     var expected: [String: Set<String?>] = [:]
     for round in 0..<count {
+        if round > 0, round % ((count + 3) / 4) == 0 { say("quarter") }
         let account = "\(index)-\(random.next() % 50)"
         let before = expected[account] ?? [nil]
         let text = "\(round)"

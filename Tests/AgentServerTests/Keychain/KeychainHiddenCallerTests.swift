@@ -66,8 +66,6 @@ private typealias Words = KeychainWords
             #expect(error.message.contains("PR_SET_DUMPABLE") && error.message.contains("before it connected"))
         }
         #expect(fixture.log.contains("cannot be told from others"))
-        // A request of no shape is refused for its shape, whoever sends it.
-        #expect(Words.code(late, .find(["class": .text("genp"), "nonsense": .null])) == .malformed)
         // What it shows later counts for later connections.
         hiding.isOn.store(false, ordering: .releasing)
         #expect(try Self.groups(late) == [])
