@@ -11,6 +11,9 @@ final class CallerIdentification: Sendable {
     private let namespace: FileMark?
     /// The project's command line beside this process's own executable.
     private let administrator: FilePath?
+    /// What it was when this process began, and the directory that it was in.
+    private let firstAdministrator: FileMark?
+    private let directory: FileMark?
 
     /// `administrator` nil: the `candado` beside this process's own executable.
     init(
@@ -20,7 +23,10 @@ final class CallerIdentification: Sendable {
         self.system = system
         self.entitlements = EntitlementsSource(entitlements, log: log, system: system)
         namespace = FileMark("/proc/self/ns/mnt", system)
-        self.administrator = administrator ?? ProcessFacts.ownExecutable?.parent.appending("candado")
+        let path = administrator ?? ProcessFacts.ownExecutable?.parent.appending("candado")
+        self.administrator = path
+        firstAdministrator = path.flatMap { FileMark($0, system) }
+        directory = path.flatMap { FileMark($0.parent, system) }
     }
 
     /// Looks at a process. A caller without any group is one that cannot be told from others: nothing is allowed to it.
@@ -122,7 +128,7 @@ final class CallerIdentification: Sendable {
             let name = Self.containerName(unit, theirs)
             return Self.caller("\(Self.container)\(name):\(path)", .executable)
         }
-        if let administrator, FileMark(administrator, system) == seen.mark {
+        if isAdministrator(seen.mark) {
             return Caller(
                 applicationIdentifier: Entitlements.administratorGroup, accessGroups: [Entitlements.administratorGroup],
                 holdsAllGroups: true, source: .administrator)
@@ -133,6 +139,13 @@ final class CallerIdentification: Sendable {
             return Self.caller("\(Self.script)\(Self.text(script))", .script)
         }
         return Self.caller(path, .executable)
+    }
+
+    /// An upgrade replaces the file in its directory; a directory that was put in the place of that one is another's.
+    private func isAdministrator(_ mark: FileMark) -> Bool {
+        if mark == firstAdministrator { return true }
+        guard let administrator, FileMark(administrator, system) == mark else { return false }
+        return directory != nil && FileMark(administrator.parent, system) == directory
     }
 
     /// What the groups of programs in other mount namespaces begin with.
