@@ -1,6 +1,7 @@
 import KeychainModel
 import KeychainStore
 import LinuxSystem
+import Synchronization
 
 /// Tells clients of the keychain apart: `docs/access-groups.md`. Thread-safe.
 final class CallerIdentification: Sendable {
@@ -11,9 +12,9 @@ final class CallerIdentification: Sendable {
     private let namespace: FileMark?
     /// The project's command line beside this process's own executable.
     private let administrator: FilePath?
-    /// What it was when this process began, and the directory that it was in.
-    private let firstAdministrator: FileMark?
-    private let directory: FileMark?
+    /// What it was when the first process was looked at, and the directory that it was in. Not before: an agent that is asked
+    /// for no item looks at nothing outside of its home.
+    private let firstAdministrator = Mutex<(file: FileMark?, directory: FileMark?)?>(nil)
 
     /// `administrator` nil: the `candado` beside this process's own executable.
     init(
@@ -23,10 +24,7 @@ final class CallerIdentification: Sendable {
         self.system = system
         self.entitlements = EntitlementsSource(entitlements, log: log, system: system)
         namespace = FileMark("/proc/self/ns/mnt", system)
-        let path = administrator ?? ProcessFacts.ownExecutable?.parent.appending("candado")
-        self.administrator = path
-        firstAdministrator = path.flatMap { FileMark($0, system) }
-        directory = path.flatMap { FileMark($0.parent, system) }
+        self.administrator = administrator ?? ProcessFacts.ownExecutable?.parent.appending("candado")
     }
 
     /// Looks at a process. A caller without any group is one that cannot be told from others: nothing is allowed to it.
@@ -143,9 +141,14 @@ final class CallerIdentification: Sendable {
 
     /// An upgrade replaces the file in its directory; a directory that was put in the place of that one is another's.
     private func isAdministrator(_ mark: FileMark) -> Bool {
-        if mark == firstAdministrator { return true }
-        guard let administrator, FileMark(administrator, system) == mark else { return false }
-        return directory != nil && FileMark(administrator.parent, system) == directory
+        guard let administrator else { return false }
+        let now = (file: FileMark(administrator, system), directory: FileMark(administrator.parent, system))
+        let first = firstAdministrator.withLock { first in
+            if first == nil { first = now }
+            return first ?? now
+        }
+        if mark == first.file { return true }
+        return mark == now.file && now.directory != nil && now.directory == first.directory
     }
 
     /// What the groups of programs in other mount namespaces begin with.
