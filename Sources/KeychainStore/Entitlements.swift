@@ -21,7 +21,10 @@ public struct Entitlements: Hashable, Sendable {
         /// The groups in the order of Apple's: those that are named, then the identifier, each once.
         public var allGroups: [String] {
             var all: [String] = []
-            for group in accessGroups + [applicationIdentifier] where !all.contains(group) { all.append(group) }
+            for group in accessGroups + [applicationIdentifier]
+            where !all.contains(where: { $0.hasSameBytes(as: group) }) {
+                all.append(group)
+            }
             return all
         }
     }
@@ -44,12 +47,12 @@ public struct Entitlements: Hashable, Sendable {
     public init() {}
 
     /// The entry of an executable.
-    public subscript(executable: String) -> Entry? { entries.first { $0.executable == executable } }
+    public subscript(executable: String) -> Entry? { entries.first { $0.executable.hasSameBytes(as: executable) } }
 
     /// Adds an entry, or replaces that of the same path. Throws `malformed`, and says what would be right.
     public mutating func set(_ entry: Entry) throws(KeychainError) {
         try Self.check(entry)
-        entries.removeAll { $0.executable == entry.executable }
+        entries.removeAll { $0.executable.hasSameBytes(as: entry.executable) }
         entries.append(entry)
         entries.sort { $0.executable.utf8.lexicographicallyPrecedes($1.executable.utf8) }
     }
@@ -59,7 +62,7 @@ public struct Entitlements: Hashable, Sendable {
         guard self[executable] != nil else {
             throw KeychainError(.itemNotFound, "no entitlements are set for that executable")
         }
-        entries.removeAll { $0.executable == executable }
+        entries.removeAll { $0.executable.hasSameBytes(as: executable) }
     }
 
     private static func check(_ entry: Entry) throws(KeychainError) {
@@ -77,17 +80,22 @@ public struct Entitlements: Hashable, Sendable {
             }
             // A group of a program that is known by its path alone, of a script or of a container is nobody's to give.
             guard !isReserved(name) else {
-                throw refuse("identifiers and access groups do not begin with '/', \"'\", 'script:' or 'container:'")
+                throw refuse(
+                    "identifiers and access groups do not begin with '/', \"'\", 'script:' or 'container:', and 'candado' is the command line's own"
+                )
             }
         }
-        guard Set(entry.accessGroups).count == entry.accessGroups.count else {
+        guard Set(entry.accessGroups.map { Array($0.utf8) }).count == entry.accessGroups.count else {
             throw refuse("an access group is named twice")
         }
     }
 
-    /// True for names that only programs without entitlements have.
+    /// The access group of the project's command line.
+    package static let administratorGroup = "candado"
+
+    /// True for names that only programs without entitlements have, or the command line.
     package static func isReserved(_ name: String) -> Bool {
-        ["/", "'", "script:", "container:"].contains { name.hasPrefix($0) }
+        name == administratorGroup || ["/", "'", "script:", "container:"].contains { name.hasPrefix($0) }
     }
 
     // MARK: The stored form
@@ -115,7 +123,8 @@ public struct Entitlements: Hashable, Sendable {
             throw KeychainError(.needsNewerVersion, "the entitlements are of a newer version")
         }
         guard top.count == 2, case .object(let programs) = top["programs"] else { throw damaged }
-        for (executable, value) in programs.sorted(by: { $0.key < $1.key }) {
+        for (name, value) in programs {
+            let executable = name.text
             guard case .object(let members) = value, members.count == 2,
                 case .text(let identifier) = members["application-identifier"],
                 case .list(let list) = members["keychain-access-groups"]

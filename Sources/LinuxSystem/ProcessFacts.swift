@@ -52,6 +52,20 @@ public enum ProcessFacts {
         try status(of: process, system).map { ["Z", "X"].contains(state(of: $0)) } ?? true
     }
 
+    /// Whether a process is gone, or on its way: its files are being closed. Thread-safe.
+    public static func isEnding(_ process: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
+        guard let status = try status(of: process, system) else { return true }
+        if ["Z", "X"].contains(state(of: status)) { return true }
+        // Behind the name, the state is field 3; field 9 are its flags.
+        guard let end = status.lastIndex(of: UInt8(ascii: ")")) else { return false }
+        let fields = status[(end + 1)...].split(separator: UInt8(ascii: " "))
+        guard fields.count > 6, let flags = UInt32(String(decoding: fields[6], as: UTF8.self)) else { return false }
+        return flags & exiting != 0
+    }
+
+    /// `PF_EXITING`
+    private static let exiting: UInt32 = 4
+
     /// When a process started, in ticks since the machine did (`/proc/N/stat`, field 22): with its number, the name of exactly
     /// one process. Nil when it is gone, or cannot be looked at. Thread-safe.
     public static func start(of process: Int32, _ system: any SystemCalls) -> UInt64? {

@@ -139,4 +139,21 @@ import Testing
         }
         #expect(try file.list().count == 80)
     }
+
+    /// Names that look alike are not the same file.
+    @Test func pathsAreComparedByTheirBytes() throws {
+        var entitlements = Entitlements()
+        let composed = "/bin/caf\u{E9}"
+        let decomposed = "/bin/cafe\u{301}"
+        for (path, identifier) in [(composed, "one"), (decomposed, "two")] {
+            try entitlements.set(Entitlements.Entry(executable: path, applicationIdentifier: identifier))
+        }
+        #expect(entitlements.entries.count == 2)
+        #expect(entitlements[composed]?.applicationIdentifier == "one")
+        #expect(entitlements[decomposed]?.applicationIdentifier == "two")
+        var read = try Entitlements(decoding: entitlements.encoded)
+        #expect(read.encoded == entitlements.encoded)
+        try read.remove(executable: composed)
+        #expect(read.entries.map(\.applicationIdentifier) == ["two"])
+    }
 }
