@@ -37,6 +37,36 @@ import Testing
         }
     }
 
+    /// The keychain's database may be made long after the home was looked at.
+    @Test func theKeychainsDatabaseIsNeitherReplacedNorConverted() throws {
+        let fixture = try AppFixture()
+        let place = "home/keychain" as FilePath
+        let names = ["keychain.sqlite", "keychain.sqlite-wal", "keychain.sqlite.lock"] as [FilePath]
+        for isThereBefore in [false, true] {
+            let early = isThereBefore ? nil : try opened(fixture, failing: { _ in nil })
+            if !isThereBefore {
+                try fixture.directory.makeDirectory("home/keychain")
+                for name in names { try fixture.directory.write([7], to: place.appending(name)) }
+            }
+            let protection = try early ?? opened(fixture, failing: { _ in nil })
+            let keychain = protection.home.keychain.parent
+            for path in names.map({ keychain.appending($0) }) {
+                #expect(code { try protection.write([1], to: path) } == .unsupported, "\(path)")
+                let outcomes = Mutex<[ProtectionError.Code?]>([])
+                try protection.convert(path, .protect(.complete)) { outcome in
+                    let code: ProtectionError.Code? =
+                        if case .failed(let error) = outcome.result { error.code } else { nil }
+                    outcomes.withLock { $0.append(code) }
+                }
+                #expect(outcomes.withLock { $0 } == [.unsupported], "\(path)")
+                #expect(try fixture.directory.read(place.appending(path.lastComponent)) == [7])
+            }
+            #expect(code { try protection.write([1], to: keychain.appending("new")) } == .unsupported)
+            #expect(code { _ = try protection.open(keychain.appending("new"), for: .creating(nil)) } == .unsupported)
+            #expect(try fixture.directory.names(in: "home/keychain").count == names.count)
+        }
+    }
+
     /// What lies in a directory of the home, is made there later, or is not there yet is the home's all the same.
     @Test(
         arguments: [
