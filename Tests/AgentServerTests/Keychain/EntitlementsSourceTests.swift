@@ -95,7 +95,8 @@ import Testing
                     if count != round + 1 { Issue.record("\(count) entries in round \(round)") }
                 }
             }
-            #expect(opened.load(ordering: .relaxed) == round)
+            let count = opened.load(ordering: .relaxed)
+            #expect(count == round)
         }
     }
 
