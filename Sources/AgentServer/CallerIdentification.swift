@@ -1,6 +1,7 @@
 import KeychainModel
 import KeychainStore
 import LinuxSystem
+import Synchronization
 
 /// Tells clients of the keychain apart: `docs/access-groups.md`. Thread-safe.
 final class CallerIdentification: Sendable {
@@ -12,6 +13,9 @@ final class CallerIdentification: Sendable {
     private let namespace: FileMark?
     /// The project's command line beside this process's own executable.
     private let administrator: FilePath?
+    /// What it was when the first process was looked at, and the directory that it was in. Not before: an agent that is asked
+    /// for no item looks at nothing outside of its home.
+    private let firstAdministrator = Mutex<(file: FileMark?, directory: FileMark?)?>(nil)
 
     /// `administrator` nil: the `candado` beside this process's own executable.
     init(
@@ -124,7 +128,7 @@ final class CallerIdentification: Sendable {
             let name = Self.containerName(unit, theirs)
             return Self.caller("\(Self.container)\(name):\(path)", .executable)
         }
-        if let administrator, FileMark(administrator, system) == seen.mark {
+        if isAdministrator(seen.mark) {
             return Caller(
                 applicationIdentifier: Entitlements.administratorGroup, accessGroups: [Entitlements.administratorGroup],
                 holdsAllGroups: true, source: .administrator)
@@ -135,6 +139,18 @@ final class CallerIdentification: Sendable {
             return Self.caller("\(Self.script)\(Self.text(script))", .script)
         }
         return Self.caller(path, .executable)
+    }
+
+    /// An upgrade replaces the file in its directory; a directory that was put in the place of that one is another's.
+    private func isAdministrator(_ mark: FileMark) -> Bool {
+        guard let administrator else { return false }
+        let now = (file: FileMark(administrator, system), directory: FileMark(administrator.parent, system))
+        let first = firstAdministrator.withLock { first in
+            if first == nil { first = now }
+            return first ?? now
+        }
+        if mark == first.file { return true }
+        return mark == now.file && now.directory != nil && now.directory == first.directory
     }
 
     /// What the groups of programs in other mount namespaces begin with.

@@ -14,6 +14,8 @@ final class KeychainReadLog: Sendable {
 
     private struct File {
         var descriptor: Int32?
+        /// Which file it is.
+        var mark: FileMark?
         var size: Int64 = 0
         /// True once the log was told of trouble, until a line could be written again.
         var hasComplained = false
@@ -135,7 +137,12 @@ final class KeychainReadLog: Sendable {
     }
 
     private func opened(_ file: inout File) throws(SystemError) -> Int32 {
-        if let descriptor = file.descriptor { return descriptor }
+        if let descriptor = file.descriptor {
+            // Somebody may have removed or replaced it: lines belong where its name leads.
+            let status = try? system.status(of: path, in: currentDirectory, followLinks: false)
+            if let status, FileMark(device: status.device, inode: status.inode) == file.mark { return descriptor }
+            close(&file)
+        }
         let opened = try system.openFile(path, [.write, .append, .create, .noFollow, .nonBlocking])
         let status = try system.status(opened.number)
         guard status.kind == .regular else {
@@ -144,6 +151,7 @@ final class KeychainReadLog: Sendable {
         try system.changePermissions(opened.number, to: 0o600)
         let number = opened.release()
         file.descriptor = number
+        file.mark = FileMark(device: status.device, inode: status.inode)
         file.size = status.size
         return number
     }

@@ -222,21 +222,27 @@ final class KeychainServer: Sendable {
     /// Nanoseconds that a client has to take the items that it asked for before a lock.
     private static let handOver: UInt64 = 20_000_000
 
-    /// True while some thread has the secret of an item that it had before `time`, in nanoseconds. Those whose clients take
-    /// too long are ended.
+    /// True while some thread has the secret of an item on its way out that it had before `time`, in nanoseconds. Those whose
+    /// clients take too long are ended, and so are those who do not come to the end of what they send.
     func holdsSecrets(from time: UInt64) -> Bool {
-        let holders = state.withLock { state in
-            state.entries.values.map(\.connection).filter { $0.work.holdsSecrets(from: time) }
+        let now = EventLoop.nanoseconds
+        return state.withLock { state in
+            var holds = false
+            for entry in state.entries.values {
+                let connection = entry.connection
+                let work = connection.work
+                let coming = work.comingSince
+                if coming != 0, now > coming + Self.handOver { connection.end() }
+                guard work.holdsSecrets(from: time) else { continue }
+                holds = true
+                if work.isInSocket, now > time + Self.handOver { connection.end() }
+            }
+            return holds
         }
-        if EventLoop.nanoseconds > time + Self.handOver {
-            for connection in holders where connection.work.isInSocket { connection.end() }
-        }
-        return !holders.isEmpty
     }
 }
 
-/// Whether a thread has the secret of an item at this moment that is on its way out, or waits for the rest of one that comes
-/// in. Thread-safe.
+/// Whether a thread has the secret of an item at this moment that is on its way out, and since when one comes in. Thread-safe.
 final class KeychainWork: Sendable {
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
@@ -253,11 +259,18 @@ final class KeychainWork: Sendable {
     }
 
     private let since = Atomic<UInt64>(0)
+    private let coming = Atomic<UInt64>(0)
     private let socket = Atomic<Bool>(false)
 
     /// It has one, or is about to get one.
     func holdSecrets() {
         if since.load(ordering: .relaxed) == 0 { since.store(EventLoop.nanoseconds, ordering: .sequentiallyConsistent) }
+    }
+
+    /// Since when a request with secrets comes in, in nanoseconds; 0 when none does.
+    var comingSince: UInt64 {
+        get { coming.load(ordering: .relaxed) }
+        set { coming.store(newValue, ordering: .relaxed) }
     }
 
     /// It has none any more.

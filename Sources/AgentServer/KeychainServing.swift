@@ -20,7 +20,7 @@ final class KeychainServing: Sendable {
         self.server = server
     }
 
-    /// Since when nothing is asked, in nanoseconds; nil while something is.
+    /// Since when nothing is asked, or a client does not take what it asked for, in nanoseconds; nil while something is done.
     var idleSince: UInt64? {
         let since = idle.load(ordering: .relaxed)
         return since == 0 ? nil : since
@@ -62,12 +62,10 @@ final class KeychainServing: Sendable {
         var hasLookedForMoved = false
         while !isToldToEnd {
             idle.store(EventLoop.nanoseconds, ordering: .relaxed)
-            work.isInSocket = true
-            let received = try stream.receive(milliseconds: -1) { work.holdSecrets() }
+            // A secret that comes in is its client's: it holds up no lock, and what began before one may end after it.
+            let received = try stream.receive(milliseconds: -1) { work.comingSince = EventLoop.nanoseconds }
+            work.comingSince = 0
             idle.store(0, ordering: .relaxed)
-            work.isInSocket = false
-            // It is whole. What began before a lock may come to its end after it.
-            work.release()
             guard !isToldToEnd else { throw .ended }
             if !server.identification.isCurrent(identity, peer) {
                 guard let now = server.identification.identify(peer, after: identity) else {
@@ -87,10 +85,12 @@ final class KeychainServing: Sendable {
                 lookForMoved(identity.caller)
             }
             // Behind the first answer, so that nobody who asks once waits for it.
-            if !hasToldDigest, let digest = server.digests.news(of: peer.number) {
-                server.log.info("keychain connection \(number): the executable's SHA-256 is \(digest)")
+            if !hasToldDigest, let news = server.digests.news(of: peer.number) {
+                hasToldDigest = true
+                if !news.isEmpty {
+                    server.log.info("keychain connection \(number): the executable's SHA-256 is \(news)")
+                }
             }
-            hasToldDigest = true
         }
     }
 
@@ -221,7 +221,11 @@ final class KeychainServing: Sendable {
     private func flush(_ outgoing: Outgoing) throws(KeychainStreamTrouble) {
         guard EventLoop.nanoseconds < outgoing.deadline else { throw .silent }
         work.isInSocket = true
-        defer { work.isInSocket = false }
+        idle.store(EventLoop.nanoseconds, ordering: .relaxed)
+        defer {
+            work.isInSocket = false
+            idle.store(0, ordering: .relaxed)
+        }
         try stream.send(outgoing.messages)
         outgoing.messages = []
         outgoing.size = 0

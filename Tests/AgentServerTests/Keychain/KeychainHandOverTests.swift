@@ -78,7 +78,8 @@ private typealias Words = KeychainWords
             added.store(Words.code(keychain, .add(item)) == nil, ordering: .releasing)
         }
         #expect(outcome == .locked)
-        #expect(added.load(ordering: .acquiring))
+        let wasAdded = added.load(ordering: .acquiring)
+        #expect(wasAdded)
     }
 
     /// What was opened is either sent before the lock has returned, or it says that it is not complete.
@@ -129,7 +130,8 @@ private typealias Words = KeychainWords
             read.store((try? Words.find(keychain, "a")) == "secret", ordering: .releasing)
         }
         #expect(outcome == .locked)
-        #expect(read.load(ordering: .acquiring))
+        let wasRead = read.load(ordering: .acquiring)
+        #expect(wasRead)
         #expect(isSoon { (try? fixture.directory.read("home/state/keychain-reads.log"))?.isEmpty == false })
     }
 

@@ -102,6 +102,39 @@ private typealias Words = KeychainWords
         for name in try directory.names() { #expect(try directory.read(FilePath(name)!).count <= 1 << 20) }
     }
 
+    /// A file that was taken away is begun anew; what is no file is said, and nothing is written into it.
+    @Test func aFileThatWasTakenAwayIsBegunAnew() throws {
+        let directory = try TemporaryDirectory(.memory)
+        let log = KeychainReadLog(
+            in: directory.path, isEnabled: true, log: try AgentLog(file: directory.appending("log")),
+            system: LinuxSystemCalls.shared, clock: RealClock())
+        let line = try #require(log.line(ScriptedStore.result(nil), by: Self.identity("/bin/x"), 1))
+        let path = directory.appending(KeychainReadLog.fileName).description
+        func content() throws -> String {
+            String(decoding: try directory.read(KeychainReadLog.fileName), as: UTF8.self)
+        }
+        log.write([line])
+        #expect(unlink(path) == 0)
+        log.write([line])
+        #expect(try content() == line)
+        #expect(rename(path, path + ".mine") == 0)
+        try directory.write([], to: KeychainReadLog.fileName)
+        log.write([line, line])
+        #expect(try content() == line + line)
+        let target = directory.appending("target").description
+        for replace in [{ symlink(target, path) }, { mkfifo(path, 0o600) }, { mkdir(path, 0o700) }] {
+            #expect(unlink(path) == 0)
+            #expect(replace() == 0)
+            log.write([line])
+        }
+        #expect(try !directory.names().contains("target"))
+        let told = String(decoding: try directory.read("log"), as: UTF8.self).split(separator: "\n")
+        #expect(told.count == 1 && told[0].contains("cannot be logged"))
+        #expect(rmdir(path) == 0)
+        log.write([line])
+        #expect(try content() == line)
+    }
+
     /// A full disk costs lines, and no read.
     @Test func whatCannotBeWrittenIsSaidOnce() throws {
         let directory = try TemporaryDirectory(.memory)
