@@ -22,10 +22,17 @@ package struct ExecutablePath {
     /// An absolute path without links, as far as anything is there: an upgrade may have taken the file away.
     package static func resolved(_ path: FilePath) -> FilePath {
         var rest: [FilePath] = []
+        var links = 0
         var head = path
         while true {
             if let there = ProcessFacts.realPath(head) {
                 return rest.reversed().reduce(there) { $1 == ".." ? $0.parent : $1 == "." ? $0 : $0.appending($1) }
+            }
+            // A link to what is not there.
+            if links < 40, let target = ProcessFacts.target(ofLink: head) {
+                links += 1
+                head = head.parent.appending(target)
+                continue
             }
             guard head.parent != head else { return path }
             rest.append(head.lastComponent)

@@ -174,10 +174,7 @@ import Testing
             "\(root)/\(spelling)":{"application-identifier":"old","keychain-access-groups":[]},
             "\(other)":{"application-identifier":"other","keychain-access-groups":[]}}}
             """
-        // The last link of all leads nowhere, and so to no file, where its file is gone.
-        let spellings = ["dir/app", "link/./app"] + (isThere ? ["alias"] : [])
-        guard isThere || spelling != "alias" else { return }
-        for name in spellings {
+        for name in ["dir/app", "link/./app", "alias"] {
             try directory.write(Array(written.utf8), to: "entitlements.json")
             if !isThere { unlink("\(root)/dir/app") }
             try file.set("\(root)/\(name)", identifier: "new", groups: [])
@@ -194,7 +191,7 @@ import Testing
     @Test func pathsAreResolvedAsFarAsAnythingIsThere() {
         for (path, expected) in [
             ("/nowhere/./a//b/", "/nowhere/a/b"), ("/nowhere/a/../b", "/nowhere/b"), ("/nowhere/..", "/"),
-            ("/../nowhere", "/nowhere"), ("//", "/"), ("/proc/self/fd/..", "/proc/\(getpid())"),
+            ("/../nowhere", "/nowhere"), ("//", "/"), ("/nowhere/x/../../y", "/y"), ("/proc/self/fd/..", "/proc/\(getpid())"),
         ] {
             #expect(ExecutablePath(path).resolved == expected, "\(path)")
         }
