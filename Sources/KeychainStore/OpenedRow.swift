@@ -92,12 +92,14 @@ extension KeychainStore {
     /// The result that a row is.
     func result(_ opened: OpenedRow, parts: RequestedParts) throws(KeychainError) -> ItemResult {
         let header = opened.row.header
-        return ItemResult(
+        var result = ItemResult(
             itemClass: header.itemClass, reference: try reference(header),
             attributes: parts.contains(.attributes)
                 ? opened.attributes.map { Self.visible($0, header, withClass: parts.contains(.reference)) } : nil,
             secret: parts.contains(.secret) ? opened.secret : nil, accessGroup: header.accessGroup,
             accessibility: header.accessibility)
+        result.nameDigest = (opened.row.primaryKey.high, opened.row.primaryKey.low)
+        return result
     }
 
     /// An item's persistent reference.

@@ -9,9 +9,10 @@ enum EntitlementCommands {
         let invocation = context.invocation
         let home = try existingHome(context)
         let file = EntitlementsFile(inHome: home.directory, system: context.system)
-        let executable = try path(invocation.operands[0])
+        let operand = invocation.operands[0]
         let console = context.console
         if invocation.has(.remove) {
+            let executable = try entry(of: operand, in: file)
             try file.remove(executable)
             if console.isJSON { console.line(.document([.init("executable", .string(executable))])) }
             return .done
@@ -20,6 +21,7 @@ enum EntitlementCommands {
             throw UsageError("'keychain entitle' needs --identifier or --remove")
         }
         let groups = try invocation.texts(.group)
+        let executable = try program(operand, context.system)
         try file.set(executable, identifier: identifier, groups: groups)
         if console.isJSON {
             let entry = Entitlements.Entry(
@@ -82,12 +84,53 @@ enum EntitlementCommands {
         return home
     }
 
-    /// The absolute path of a program.
-    private static func path(_ operand: Argument) throws -> String {
-        let given = operand.path
-        let absolute = given.isAbsolute ? given : try workingDirectory().appending(given)
-        guard let text = absolute.text else { throw UsageError("an executable's path is UTF-8, not \(operand.quoted)") }
+    /// The absolute path that was given.
+    private static func path(_ operand: Argument) throws -> FilePath {
+        operand.path.isAbsolute ? operand.path : try workingDirectory().appending(operand.path)
+    }
+
+    private static func text(_ path: FilePath, _ operand: Argument) throws(UsageError) -> String {
+        guard let text = path.text else { throw UsageError("an executable's path is UTF-8, not \(operand.quoted)") }
         return text
+    }
+
+    /// The file that a process executes, without links on the way: so an upgrade of it is known by its path.
+    private static func program(_ operand: Argument, _ system: any SystemCalls) throws -> String {
+        guard let path = ProcessFacts.realPath(try path(operand)) else {
+            throw UsageError("there is no program at \(operand.quoted)")
+        }
+        let text = try text(path, operand)
+        let status = try system.status(of: path, in: currentDirectory, followLinks: true)
+        guard status.kind == .regular, status.permissions & 0o111 != 0 else {
+            throw UsageError("\(operand.quoted) is no executable file")
+        }
+        guard try !isScript(path, system) else {
+            throw UsageError(
+                "\(operand.quoted) is a script, and what is executed is its interpreter: started by its absolute path a script is known by that, without an entry"
+            )
+        }
+        return text
+    }
+
+    /// One that cannot be read is none: it is executed all the same.
+    private static func isScript(_ path: FilePath, _ system: any SystemCalls) throws -> Bool {
+        do throws(SystemError) {
+            let file = try system.openFile(path, [.read])
+            var bytes: [UInt8] = [0, 0]
+            return try bytes.withUnsafeMutableBytes { buffer in
+                Result { () throws(SystemError) in try system.readFully(file.number, into: buffer, at: 0) }
+            }.get() == 2 && bytes == Array("#!".utf8)
+        } catch {
+            guard error.errorNumber == ErrorNumber.accessDenied else { throw error }
+            return false
+        }
+    }
+
+    /// The path of an entry that is to be removed: the program may be gone.
+    private static func entry(of operand: Argument, in file: EntitlementsFile) throws -> String {
+        let given = try path(operand)
+        if let resolved = ProcessFacts.realPath(given)?.text, try file.read()[resolved] != nil { return resolved }
+        return try text(given, operand)
     }
 
     private static func workingDirectory() throws -> FilePath {
