@@ -152,7 +152,7 @@ final class AgentConnection: @unchecked Sendable {
         let descriptors =
             packet.descriptors.isEmpty ? nil : ReceivedDescriptors(packet.descriptors, address.system)
         guard !packet.lacksDescriptors else { throw .noDescriptorLeft }
-        guard packet.count > 0 else { throw LinkLost("the agent ended the connection") }
+        guard packet.count > 0 else { throw .hangUp }
         guard !packet.isTruncated else { throw .unexpected("a message that is too long") }
         do throws(MalformedMessage) {
             let (frame, reply) = try AgentReply.decode(UnsafeRawBufferPointer(rebasing: buffer[..<packet.count]))

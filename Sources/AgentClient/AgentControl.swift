@@ -88,7 +88,7 @@ struct AgentControl: Sendable {
 
     /// One end of a stream of keychain messages, to which nothing has been sent.
     func openKeychain() throws(ProtectionError) -> Descriptor {
-        let connection = try connection()
+        let (connection, welcome) = try welcomedConnection()
         do throws(LinkLost) {
             try connection.send(.openKeychain, number: Self.number)
             let message = try connection.receive(number: Self.number, milliseconds: address.patience.reply)
@@ -96,7 +96,20 @@ struct AgentControl: Sendable {
             guard case .keychain = message.reply, let descriptors = message.descriptors, descriptors.numbers.count == 1
             else { throw .unexpected("no connection to the keychain") }
             return try duplicate(descriptors)
-        } catch { throw error.reason(at: address.socket) }
+        } catch {
+            let reason = error.reason(at: address.socket)
+            guard error.isHangUp, isStillThere(welcome) else { throw reason }
+            throw address.notReachable(
+                "the agent is of an older build, which knows no keychain: 'candado agent --stop' ends it",
+                ProtectionError(.needsNewerVersion, reason.message))
+        }
+    }
+
+    /// True when the agent that hung up lives on: then it did not understand what it was asked.
+    private func isStillThere(_ before: AgentConnection.Welcome) -> Bool {
+        do throws(ProtectionError) { return try welcomedConnection().welcome.process == before.process } catch {
+            return false
+        }
     }
 
     private func duplicate(_ descriptors: ReceivedDescriptors) throws(LinkLost) -> Descriptor {

@@ -10,13 +10,21 @@ struct LinkLost: Error {
     /// True when this process, and not the agent, is what keeps it from going on: another connection would not do better.
     let isOwnLimit: Bool
 
-    init(_ reason: ProtectionError, isOwnLimit: Bool = false) {
+    /// True when the agent ended the connection without a word, as it does after a message that it does not understand.
+    let isHangUp: Bool
+
+    init(_ reason: ProtectionError, isOwnLimit: Bool = false, isHangUp: Bool = false) {
         self.reason = reason
         self.isOwnLimit = isOwnLimit
+        self.isHangUp = isHangUp
     }
 
     init(_ sentence: String, _ cause: (any Error)? = nil) {
         self.init(ProtectionError(.agentNotReachable, sentence, cause: cause))
+    }
+
+    static var hangUp: LinkLost {
+        LinkLost(ProtectionError(.agentNotReachable, "the agent ended the connection"), isHangUp: true)
     }
 
     /// This process can have no further descriptor, and the agent sent one.

@@ -17,6 +17,19 @@ public struct AgentStatus: Hashable, Sendable {
         }
     }
 
+    /// A program that finds nothing where another of the same name, which is not there any more, has items.
+    public struct MovedProgram: Hashable, Sendable {
+        /// The access group of the items: a path, or `script:` and a path.
+        public var old: String
+        /// The access group of the program that asked.
+        public var new: String
+
+        public init(old: String, new: String) {
+            self.old = old
+            self.new = new
+        }
+    }
+
     public var process: UInt32
     /// The version of the program.
     public var version: String
@@ -45,9 +58,15 @@ public struct AgentStatus: Hashable, Sendable {
     public var clients: [Client]
     /// How many are connected, this one left out.
     public var clientCount: UInt32
+    /// Programs that seem to have been moved, and find the items of their old place no more; at most ``maximumMoved``.
+    public var movedPrograms: [MovedProgram]
 
     /// The most clients that a status names.
     public static let maximumClients = 24
+    /// The most programs that seem to have been moved that a status names.
+    public static let maximumMoved = 6
+    /// The most bytes of the name of one: a shortened one would be another's.
+    public static let longestMoved = WireWriter.longestText
     /// The most entries of the other lists.
     static let longestList = 12
 
@@ -55,7 +74,8 @@ public struct AgentStatus: Hashable, Sendable {
         process: UInt32, version: String, keybag: KeybagIdentifier, state: LockState, since: Int64,
         lastLock: LockReason?, graceLeft: Double?, hasPasscode: Bool, hasRecoveryKey: Bool, isErased: Bool,
         defaultClass: ProtectionClass, available: [ProtectionClass], memoryIsLocked: Bool, inTheWay: [String],
-        openFiles: [LockReport.OpenFiles], clients: [Client], clientCount: UInt32
+        openFiles: [LockReport.OpenFiles], clients: [Client], clientCount: UInt32,
+        movedPrograms: [MovedProgram] = []
     ) {
         self.process = process
         self.version = version
@@ -74,6 +94,7 @@ public struct AgentStatus: Hashable, Sendable {
         self.openFiles = openFiles
         self.clients = clients
         self.clientCount = clientCount
+        self.movedPrograms = movedPrograms
     }
 
     /// The first of `count` clients for a message: where not all have room, the last entry says how many more there are.
@@ -112,6 +133,9 @@ public struct AgentStatus: Hashable, Sendable {
                 loans: try reader.number(UInt32.self))
         }
         clientCount = try reader.number(UInt32.self)
+        movedPrograms = try reader.list(atMost: Self.maximumMoved) { (reader) throws(MalformedMessage) in
+            MovedProgram(old: try reader.text(), new: try reader.text())
+        }
     }
 
     func write(to writer: inout WireWriter) {
@@ -138,5 +162,9 @@ public struct AgentStatus: Hashable, Sendable {
             writer.number(client.loans)
         }
         writer.number(clientCount)
+        writer.list(Array(movedPrograms.prefix(Self.maximumMoved))) { writer, program in
+            writer.text(program.old)
+            writer.text(program.new)
+        }
     }
 }

@@ -167,11 +167,8 @@ public final class KeychainStream: Sendable {
 
     // MARK: Sending
 
-    /// Sends messages, one behind the other, in as few calls as can be. `hasBegun` is set as soon as the other end may have
-    /// seen any of it.
-    public func send(
-        _ messages: [KeychainMessage], hasBegun: inout Bool
-    ) throws(KeychainStreamTrouble) {
+    /// Sends messages, one behind the other, in as few calls as can be.
+    public func send(_ messages: [KeychainMessage]) throws(KeychainStreamTrouble) {
         let deadline = RealClock().secondsSinceBoot + patience
         var parts: [Part] = []
         for message in messages {
@@ -182,7 +179,6 @@ public final class KeychainStream: Sendable {
         var offset = 0
         while index < parts.count {
             var count = try sendSome(parts[index...].prefix(Self.partsAtOnce), from: offset, deadline)
-            hasBegun = true
             while index < parts.count, count >= parts[index].count - offset {
                 count -= parts[index].count - offset
                 offset = 0
@@ -190,12 +186,6 @@ public final class KeychainStream: Sendable {
             }
             offset += count
         }
-    }
-
-    /// The same where nobody asks how far it came.
-    public func send(_ messages: [KeychainMessage]) throws(KeychainStreamTrouble) {
-        var hasBegun = false
-        try send(messages, hasBegun: &hasBegun)
     }
 
     private static let partsAtOnce = 16

@@ -45,7 +45,9 @@ extension Agent {
     private func peer(of connection: ClientConnection) throws(ProtectionError) -> PeerProcess {
         try translatingErrors("it cannot be told whose connection this is") { () throws(SystemError) in
             try PeerProcess(
-                of: connection.descriptor, number: connection.process, taken: connection.taken, calls, system)
+                of: connection.descriptor, number: connection.process, taken: connection.taken,
+                mark: connection.identity.mark,
+                calls, system)
         }
     }
 }

@@ -260,6 +260,7 @@ extension Agent {
             isErased: keybag.isErased, defaultClass: keybag.defaultClass, available: publication.available,
             memoryIsLocked: isMemoryLocked, inTheWay: keeper.inTheWay,
             openFiles: clients.loans(of: .whileAgentLives),
-            clients: AgentStatus.shortened(named, count: clients.count - 1), clientCount: UInt32(clients.count - 1))
+            clients: AgentStatus.shortened(named, count: clients.count - 1), clientCount: UInt32(clients.count - 1),
+            movedPrograms: keychain.moved.recent)
     }
 }

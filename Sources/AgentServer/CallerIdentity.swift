@@ -13,4 +13,6 @@ struct CallerIdentity: Sendable {
     let unit: String
     /// The generation of the entitlements that it was found by.
     let entitlements: UInt64
+    /// Why it cannot be told from others; nil where it can.
+    var trouble: String?
 }

@@ -6,7 +6,11 @@ struct ClientIdentity {
     /// The path of its executable; where that cannot be read, its short name, or nothing.
     let executable: FilePath
 
-    init(process: Int32, executable: FilePath) {
+    /// The file that it executed then; nil where it cannot be looked at.
+    let mark: FileMark?
+
+    init(process: Int32, executable: FilePath, mark: FileMark? = nil) {
+        self.mark = mark
         self.process = process
         self.executable = executable
     }
@@ -16,7 +20,8 @@ struct ClientIdentity {
     init(of process: Int32, _ system: any SystemCalls) {
         self.init(
             process: process,
-            executable: ProcessFacts.executable(of: process) ?? ProcessFacts.name(of: process, system) ?? "")
+            executable: ProcessFacts.executable(of: process) ?? ProcessFacts.name(of: process, system) ?? "",
+            mark: process > 0 ? FileMark(SeenExecutable.link(process), system) : nil)
     }
 
     /// For lines of the log and for people: the process and, quoted, its executable.

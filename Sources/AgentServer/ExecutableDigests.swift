@@ -16,12 +16,19 @@ final class ExecutableDigests: Sendable {
     }
 
     private let known = Mutex<[Version: String]>([:])
+    /// Held by the one thread that reads a file.
+    private let reading = Mutex<Void>(())
     private let system: any SystemCalls
 
     init(_ system: any SystemCalls) { self.system = system }
 
-    /// The digest of what a process executes, in hexadecimal digits; nil when it cannot be read, or was told before.
+    /// The digest of what a process executes, in hexadecimal digits; empty when it cannot be read, or was told before. Nil
+    /// while another is made: one file at a time is in memory.
     func news(of process: Int32) -> String? {
+        reading.withLockIfAvailable { _ in digest(of: process) ?? "" }
+    }
+
+    private func digest(of process: Int32) -> String? {
         guard let file = try? system.openFile(SeenExecutable.link(process), [.read]),
             let status = try? system.status(file.number), status.size <= Self.largest
         else { return nil }

@@ -14,6 +14,8 @@ final class KeychainReadLog: Sendable {
 
     private struct File {
         var descriptor: Int32?
+        /// Which file it is.
+        var mark: FileMark?
         var size: Int64 = 0
         /// True once the log was told of trouble, until a line could be written again.
         var hasComplained = false
@@ -44,24 +46,37 @@ final class KeychainReadLog: Sendable {
         set { enabled.store(newValue, ordering: .relaxed) }
     }
 
-    /// One item whose secret was handed over.
-    func read(_ result: ItemResult, by identity: CallerIdentity, _ process: Int32) {
-        guard isEnabled else { return }
-        write(
-            line(identity, process) + ",\"item\":\"\(Self.hexadecimal(result.reference.identifier))\",\"group\":"
-                + Self.quoted(result.accessGroup) + ",\"result\":\"read\"}\n")
+    /// The line for one item whose secret is handed over; nil when nobody wants it.
+    func line(_ result: ItemResult, by identity: CallerIdentity, _ process: Int32) -> String? {
+        guard isEnabled else { return nil }
+        return line(identity, process) + Self.name(result)
+            + ",\"item\":\"\(Self.hexadecimal(result.reference.identifier))\",\"group\":"
+            + Self.quoted(result.accessGroup) + ",\"result\":\"read\"}\n"
     }
 
-    /// A request for secrets that failed.
-    func refused(_ error: KeychainError, to identity: CallerIdentity, _ process: Int32) {
-        guard isEnabled else { return }
-        write(line(identity, process) + ",\"result\":\"\(error.code.rawValue)\"}\n")
+    /// The line for a request for secrets that failed; nil when nobody wants it.
+    func line(_ error: KeychainError, to identity: CallerIdentity, _ process: Int32) -> String? {
+        guard isEnabled else { return nil }
+        return line(identity, process) + ",\"result\":\"\(error.code.rawValue)\"}\n"
+    }
+
+    /// Writes lines. Waits for the disk.
+    func write(_ lines: [String]) {
+        for line in lines { write(line) }
     }
 
     private func line(_ identity: CallerIdentity, _ process: Int32) -> String {
         "{\"time\":\"\(UTCTime(clock.secondsSinceEpoch))\",\"process\":\(process),\"executable\":"
             + Self.quoted(CallerIdentification.text(identity.executable)) + ",\"unit\":" + Self.quoted(identity.unit)
             + ",\"caller\":" + Self.quoted(identity.caller.accessGroups.first ?? "")
+    }
+
+    private static func name(_ result: ItemResult) -> String {
+        guard let digest = result.nameDigest else { return "" }
+        let bytes = [digest.high, digest.low].flatMap { number in
+            withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        }
+        return ",\"name\":\"\(hexadecimal(bytes))\""
     }
 
     private static func hexadecimal(_ bytes: [UInt8]) -> String {
@@ -122,7 +137,12 @@ final class KeychainReadLog: Sendable {
     }
 
     private func opened(_ file: inout File) throws(SystemError) -> Int32 {
-        if let descriptor = file.descriptor { return descriptor }
+        if let descriptor = file.descriptor {
+            // Somebody may have removed or replaced it: lines belong where its name leads.
+            let status = try? system.status(of: path, in: currentDirectory, followLinks: false)
+            if let status, FileMark(device: status.device, inode: status.inode) == file.mark { return descriptor }
+            close(&file)
+        }
         let opened = try system.openFile(path, [.write, .append, .create, .noFollow, .nonBlocking])
         let status = try system.status(opened.number)
         guard status.kind == .regular else {
@@ -131,6 +151,7 @@ final class KeychainReadLog: Sendable {
         try system.changePermissions(opened.number, to: 0o600)
         let number = opened.release()
         file.descriptor = number
+        file.mark = FileMark(device: status.device, inode: status.inode)
         file.size = status.size
         return number
     }

@@ -13,6 +13,9 @@ final class KeychainServer: Sendable {
         func perform(
             _ request: KeychainRequest, as caller: Caller, each: (ItemResult) throws(KeychainError) -> Void
         ) throws(KeychainError) -> KeychainAnswer
+
+        /// The access groups that have items.
+        func accessGroups() throws(KeychainError) -> [String]
     }
 
     /// The most connections, and the most of one process.
@@ -35,12 +38,15 @@ final class KeychainServer: Sendable {
         var finished: [pthread_t] = []
         var next: UInt64 = 1
         var isEnding = false
+        /// Woken by threads that end, when somebody waits for that.
+        var waker: Int32?
     }
 
     let identification: CallerIdentification
     let log: AgentLog
     let readLog: KeychainReadLog
     let digests: ExecutableDigests
+    let moved: MovedPrograms
     private let limits: Limits
     private let openStore: @Sendable () -> Result<any Store, KeychainError>
     private let calls: any InterprocessCalls
@@ -52,13 +58,16 @@ final class KeychainServer: Sendable {
     init(
         _ identification: CallerIdentification, limits: Limits = Limits(), log: AgentLog,
         readLog: KeychainReadLog, system: any SystemCalls,
-        calls: any InterprocessCalls, openStore: @escaping @Sendable () -> Result<any Store, KeychainError>
+        calls: any InterprocessCalls, patience: Double = 5,
+        openStore: @escaping @Sendable () -> Result<any Store, KeychainError>
     ) {
+        self.patience = patience
         self.identification = identification
         self.limits = limits
         self.log = log
         self.readLog = readLog
         digests = ExecutableDigests(system)
+        moved = MovedPrograms(log: log, system: system)
         self.system = system
         self.calls = calls
         self.openStore = openStore
@@ -159,6 +168,7 @@ final class KeychainServer: Sendable {
             if let thread = state.entries.removeValue(forKey: connection.number)?.thread {
                 state.finished.append(thread)
             }
+            if let waker = state.waker { calls.wake(waker) }
         }
     }
 
@@ -172,49 +182,95 @@ final class KeychainServer: Sendable {
     /// Connections that are there now.
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// Ends all connections, and waits for their threads.
+    /// Seconds that threads have to come to an end: one may be at a file of its client's choice, which no disk may give.
+    private let patience: Double
+
+    /// Ends all connections, and waits for their threads. Those that do not end in time are left behind, without a key.
     func end() {
+        // Without one there is nothing to wait with, and each look is a moment later.
+        let waker = try? calls.makeWaker()
         let entries = state.withLock { state in
             state.isEnding = true
+            state.waker = waker
             return Array(state.entries.values)
         }
         for entry in entries { entry.connection.end() }
-        for thread in entries.compactMap(\.thread) { pthread_join(thread, nil) }
-        state.withLock { state in
-            // These have been joined.
-            let joined = entries.compactMap(\.thread)
-            state.finished.removeAll { thread in joined.contains { pthread_equal($0, thread) != 0 } }
+        let deadline = EventLoop.nanoseconds + UInt64(patience * 1e9)
+        while count > 0, EventLoop.nanoseconds < deadline {
+            guard let waker else {
+                sched_yield()
+                continue
+            }
+            _ = try? calls.waitUntilReadable(waker, milliseconds: 100)
+            calls.quiet(waker)
         }
+        state.withLock { $0.waker = nil }
+        if let waker { try? system.close(waker) }
         join(state.withLock { Self.takeFinished(&$0) })
+        let left = count
+        guard left == 0 else {
+            log.warning("\(left) threads of the keychain do not end, and are left behind")
+            // They look at this once more, should they ever go on.
+            _ = Unmanaged.passRetained(self)
+            return
+        }
         opened.withLock { $0 = nil }
     }
 
     // MARK: Locks
 
-    /// Milliseconds that a client has to take the items that it asked for before a lock.
+    /// Nanoseconds that a client has to take the items that it asked for before a lock.
     private static let handOver: UInt64 = 20_000_000
 
-    /// True while some thread has the secret of an item that it had before `time`, in nanoseconds. Those whose clients take
-    /// too long are ended.
+    /// True while some thread has the secret of an item on its way out that it had before `time`, in nanoseconds. Those whose
+    /// clients take too long are ended, and so are those who do not come to the end of what they send.
     func holdsSecrets(from time: UInt64) -> Bool {
-        let holders = state.withLock { state in
-            state.entries.values.map(\.connection).filter { $0.work.holdsSecrets(from: time) }
+        let now = EventLoop.nanoseconds
+        return state.withLock { state in
+            var holds = false
+            for entry in state.entries.values {
+                let connection = entry.connection
+                let work = connection.work
+                let coming = work.comingSince
+                if coming != 0, now > coming + Self.handOver { connection.end() }
+                guard work.holdsSecrets(from: time) else { continue }
+                holds = true
+                if work.isInSocket, now > time + Self.handOver { connection.end() }
+            }
+            return holds
         }
-        if EventLoop.nanoseconds > time + Self.handOver {
-            for connection in holders where connection.work.isInSocket { connection.end() }
-        }
-        return !holders.isEmpty
     }
 }
 
-/// Whether a thread has the secret of an item at this moment, and waits for its client with it. Thread-safe.
+/// Whether a thread has the secret of an item at this moment that is on its way out, and since when one comes in. Thread-safe.
 final class KeychainWork: Sendable {
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key, nil)
+        return key
+    }()
+
+    /// What this thread does, when it opens secrets to hand them out. Lives as long as the thread says so.
+    static var current: KeychainWork? {
+        get {
+            pthread_getspecific(key).map { Unmanaged<KeychainWork>.fromOpaque($0).takeUnretainedValue() }
+        }
+        set { pthread_setspecific(key, newValue.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) }) }
+    }
+
     private let since = Atomic<UInt64>(0)
+    private let coming = Atomic<UInt64>(0)
     private let socket = Atomic<Bool>(false)
 
     /// It has one, or is about to get one.
     func holdSecrets() {
         if since.load(ordering: .relaxed) == 0 { since.store(EventLoop.nanoseconds, ordering: .sequentiallyConsistent) }
+    }
+
+    /// Since when a request with secrets comes in, in nanoseconds; 0 when none does.
+    var comingSince: UInt64 {
+        get { coming.load(ordering: .relaxed) }
+        set { coming.store(newValue, ordering: .relaxed) }
     }
 
     /// It has none any more.

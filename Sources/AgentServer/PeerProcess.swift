@@ -12,6 +12,9 @@ final class PeerProcess: Sendable {
     private let descriptor: Int32?
     /// Where there is no descriptor: when it started.
     let start: UInt64?
+    /// The file that it executed when it connected; nil where that could not be told. Connections are inherited: a child may
+    /// use one whose process has become another program since.
+    let mark: FileMark?
     private let calls: any InterprocessCalls
     private let system: any SystemCalls
 
@@ -20,9 +23,11 @@ final class PeerProcess: Sendable {
 
     /// `taken`: when the connection was taken, in seconds since boot.
     init(
-        of socket: Int32, number: Int32, taken: Double, _ calls: any InterprocessCalls, _ system: any SystemCalls
+        of socket: Int32, number: Int32, taken: Double, mark: FileMark?, _ calls: any InterprocessCalls,
+        _ system: any SystemCalls
     ) throws(SystemError) {
         self.number = number
+        self.mark = mark
         self.calls = calls
         self.system = system
         descriptor = try calls.processDescriptor(ofPeer: socket)

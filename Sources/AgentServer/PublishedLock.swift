@@ -36,6 +36,8 @@ final class PublishedItemKeys: ItemKeyService {
         _ body: (borrowing ItemKeys) throws(KeychainError) -> R
     ) throws(KeychainError) -> R {
         try keys.withItemKeys(of: accessibility, generation: generation) { (keys) throws(KeychainError) -> R in
+            // Before anything is opened, and before the look: whoever locks after it waits until it has been handed over.
+            if accessibility.needsUnlocked { KeychainWork.current?.holdSecrets() }
             // Inside, where a lock waits: what is unlocked here stays so until this has ended.
             guard !accessibility.needsUnlocked || lock.isUnlocked else {
                 throw KeychainError(.locked, "locked")

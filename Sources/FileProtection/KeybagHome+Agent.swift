@@ -49,7 +49,9 @@ extension KeybagHome {
         do throws(ProtectionError) {
             return try body(socket)
         } catch {
-            guard AgentTrouble(error) == .absent, let agent = runningAgent(system) else { throw error }
+            guard AgentTrouble(error) == .absent, let agent = runningAgent(system), !agent.isGoneSoon() else {
+                throw error
+            }
             throw agent.unreachable(at: socket)
         }
     }

@@ -1,4 +1,5 @@
 import AgentProtocol
+import Glibc
 import LinuxSystem
 import ProtectionModel
 
@@ -33,6 +34,22 @@ public struct RunningAgent: Sendable {
     public var isRunning: Bool {
         guard let file = try? system.openFile(lock, [.read, .noFollow, .nonBlocking]) else { return false }
         return (try? system.isLocked(file.number, start: AgentNote.lockedByte, count: 1)) == true
+    }
+
+    /// Milliseconds that an agent that was killed has to be gone.
+    private static let patience = 5000
+
+    /// Waits while it holds its lock and is ending: the kernel closes the files of a process one after the other. True when
+    /// the lock is free.
+    func isGoneSoon() -> Bool {
+        for _ in 0..<(Self.patience / 5) {
+            guard isRunning else { return true }
+            guard let process = claimedProcess, (try? ProcessFacts.isEnding(process, system)) == true else {
+                return false
+            }
+            poll(nil, 0, 5)
+        }
+        return !isRunning
     }
 
     func unreachable(at socket: FilePath) -> ProtectionError {

@@ -12,6 +12,9 @@ public struct ItemResult: Sendable {
     public let accessibility: Accessibility
     /// True when the item cannot be opened now (`list` only).
     public let isLocked: Bool
+    /// The keyed digest of the item's primary key, where the store is: the same for an item that was deleted and added
+    /// again. It goes to nobody else.
+    package var nameDigest: (high: UInt64, low: UInt64)?
 
     public init(
         itemClass: ItemClass, reference: PersistentReference, attributes: ItemDictionary? = nil,

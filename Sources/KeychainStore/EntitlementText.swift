@@ -1,10 +1,26 @@
+import KeychainModel
+
 /// The part of JSON (RFC 8259) that an entitlements file uses: objects, lists, texts and whole numbers. White space may stand
 /// wherever JSON has it; a name that is there twice, a wrong escape or anything behind the value is refused.
 indirect enum EntitlementText: Hashable {
-    case object([String: EntitlementText])
+    case object([Name: EntitlementText])
     case list([EntitlementText])
     case text(String)
     case number(UInt32)
+
+    /// A name by its bytes: paths that look alike are not the same file.
+    struct Name: Hashable, ExpressibleByStringLiteral {
+        let text: String
+
+        init(_ text: String) { self.text = text }
+        init(stringLiteral text: String) { self.text = text }
+
+        static func == (one: Name, two: Name) -> Bool { one.text.hasSameBytes(as: two.text) }
+        func hash(into hasher: inout Hasher) {
+            var text = text
+            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
+    }
 
     static let deepestNesting = 8
 
@@ -23,7 +39,12 @@ indirect enum EntitlementText: Hashable {
         var position = 0
 
         mutating func skipSpace() {
-            while position < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[position]) { position += 1 }
+            while position < bytes.count {
+                switch bytes[position] {
+                case 0x20, 0x09, 0x0A, 0x0D: position += 1
+                default: return
+                }
+            }
         }
 
         mutating func take(_ character: Unicode.Scalar) -> Bool {
@@ -46,12 +67,12 @@ indirect enum EntitlementText: Hashable {
 
         private mutating func object(depth: Int) -> EntitlementText? {
             position += 1
-            var members: [String: EntitlementText] = [:]
+            var members: [Name: EntitlementText] = [:]
             if take("}") { return .object(members) }
             repeat {
                 skipSpace()
                 guard let name = text(), take(":"), let value = value(depth: depth + 1),
-                    members.updateValue(value, forKey: name) == nil
+                    members.updateValue(value, forKey: Name(name)) == nil
                 else { return nil }
             } while take(",")
             return take("}") ? .object(members) : nil

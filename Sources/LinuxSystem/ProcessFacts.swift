@@ -9,9 +9,16 @@ public enum ProcessFacts {
     public static func executable(of process: Int32) -> FilePath? { link("exe", of: process) }
 
     private static func link(_ name: String, of process: Int32) -> FilePath? {
+        target(ofLink: FilePath(unchecked: Array("/proc/\(process)/\(name)".utf8)))
+    }
+
+    /// What a symbolic link says; nil where there is none. Thread-safe.
+    public static func target(ofLink path: FilePath) -> FilePath? {
         withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
             guard let text = buffer.bindMemory(to: CChar.self).baseAddress else { return nil }
-            let count = repeatedWhileInterrupted { readlink("/proc/\(process)/\(name)", text, buffer.count) }
+            let count = path.withCString { path in
+                repeatedWhileInterrupted { readlink(path, text, buffer.count) }
+            }
             guard count > 0 else { return nil }
             return FilePath(bytes: Array(buffer.prefix(count)))
         }
@@ -51,6 +58,20 @@ public enum ProcessFacts {
     public static func hasEnded(_ process: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
         try status(of: process, system).map { ["Z", "X"].contains(state(of: $0)) } ?? true
     }
+
+    /// Whether a process is gone, or on its way: its files are being closed. Thread-safe.
+    public static func isEnding(_ process: Int32, _ system: any SystemCalls) throws(SystemError) -> Bool {
+        guard let status = try status(of: process, system) else { return true }
+        if ["Z", "X"].contains(state(of: status)) { return true }
+        // Behind the name, the state is field 3; field 9 are its flags.
+        guard let end = status.lastIndex(of: UInt8(ascii: ")")) else { return false }
+        let fields = status[(end + 1)...].split(separator: UInt8(ascii: " "))
+        guard fields.count > 6, let flags = UInt32(String(decoding: fields[6], as: UTF8.self)) else { return false }
+        return flags & exiting != 0
+    }
+
+    /// `PF_EXITING`
+    private static let exiting: UInt32 = 4
 
     /// When a process started, in ticks since the machine did (`/proc/N/stat`, field 22): with its number, the name of exactly
     /// one process. Nil when it is gone, or cannot be looked at. Thread-safe.

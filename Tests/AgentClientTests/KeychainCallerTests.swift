@@ -8,37 +8,8 @@ import Testing
 
 /// Who a program is taken for: a real agent, and copies of a real client at paths of the test's choice.
 @Suite struct KeychainCallerTests {
-    /// A directory that only this user can write to, with copies of the client.
-    private final class Place {
-        let home: AgentHome
-        let directory: TemporaryDirectory
-
-        init() throws {
-            home = try AgentHome()
-            directory = try TemporaryDirectory(.disk)
-        }
-
-        private static let programs: FilePath = (ProcessFacts.ownExecutable ?? ".").parent
-
-        func copy(_ name: FilePath) throws -> FilePath {
-            let path = directory.appending(name)
-            let result = try Command.run(
-                "cp", [Self.programs.appending("candado-test-client").description, path.description])
-            guard result.status == 0 else { throw RunningProgram.Failure(description: result.errorText) }
-            return path
-        }
-
-        /// What a program that is started with these words is told.
-        func who(_ words: String...) throws -> String {
-            let result = try Command.run("env", words + ["who", home.socket.description], directory: directory.path)
-            return String(result.outputText.split(separator: "\n").last ?? "")
-        }
-
-        var entitlements: EntitlementsFile { EntitlementsFile(inHome: home.home.directory) }
-    }
-
     @Test func aProgramIsItsPathHoweverItIsCalled() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         #expect(try place.who(path) == "executable \(path)")
         #expect(try place.who("./app") == "executable \(path)")
@@ -60,7 +31,7 @@ import Testing
     }
 
     @Test func entitlementsCountForTheVeryFileAndAtOnce() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         let other = try place.copy("other").description
         let link = place.directory.appending("link").description
@@ -81,7 +52,7 @@ import Testing
 
     /// A connection that is open hears of a change with its next request, and outlives a replacement of its executable.
     @Test func anOpenConnectionFollowsTheEntitlements() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app")
         let program = try RunningProgram(path, ["who", place.home.socket.description])
         #expect(try program.line() == "executable \(path)")
@@ -94,8 +65,42 @@ import Testing
         #expect(try program.ask("again") == "executable \(path)")
     }
 
+    /// An entry may name a program through a link: an upgrade under it changes nothing.
+    @Test func aReplacedProgramIsStillTheOneOfItsEntryHoweverThatIsWritten() throws {
+        let place = try KeychainPlace()
+        let path = try place.copy("app")
+        let link = place.directory.appending("link").description
+        #expect(symlink(place.directory.path.description, link) == 0)
+        try place.entitlements.set(link + "/app", identifier: "org.example.app", groups: [])
+        let program = try RunningProgram(path, ["ask", place.home.socket.description])
+        #expect(try program.ask("who") == "entitlements org.example.app")
+        #expect(unlink(path.description) == 0)
+        for isReplaced in [false, true] {
+            if isReplaced { _ = try place.copy("app") }
+            // A connection of its own.
+            #expect(try program.ask("new") == "done")
+            #expect(try program.ask("who") == "entitlements org.example.app", "replaced: \(isReplaced)")
+        }
+    }
+
+    /// The command line's group is not to be had by a name.
+    @Test func nobodyElseIsTheCommandLine() throws {
+        let place = try KeychainPlace()
+        let path = try place.copy("app").description
+        let list =
+            "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>CFBundleIdentifier</key>"
+            + "<string>candado</string></dict></plist>"
+        try place.directory.write(Array(list.utf8), to: "Info.plist", permissions: 0o644)
+        #expect(try place.who(path) == "executable \(path)")
+        for (identifier, groups) in [("candado", []), ("org.example.app", ["candado"])] as [(String, [String])] {
+            #expect(throws: KeychainError.self) {
+                try place.entitlements.set(path, identifier: identifier, groups: groups)
+            }
+        }
+    }
+
     @Test func aPropertyListBesideTheExecutableNamesIt() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         let list =
             "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>CFBundleIdentifier</key>"
@@ -111,24 +116,30 @@ import Testing
 
     /// The client stands for an interpreter here: its name decides, and its words are what it says.
     @Test func scriptsAreToldApart() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let python = try place.copy("python3.11").description
         let plain = try place.copy("python-config").description
         try place.directory.write([], to: "who")
         let script = place.directory.appending("who").description
-        #expect(try place.who(python) == "script script:\(script)")
-        #expect(try place.who(plain) == "executable \(plain)")
+        func who(_ program: String, _ word: String) throws -> String {
+            try Command.run("env", [program, word, place.home.socket.description], directory: place.directory.path)
+                .outputText.split(separator: "\n").last.map(String.init) ?? ""
+        }
+        #expect(try who(python, script) == "script script:\(script)")
+        #expect(try who(plain, script) == "executable \(plain)")
+        // What a relative path means depends on where the program is by now, so it never counts.
+        #expect(try who(python, "who") == "executable \(python)")
         #expect(unlink(script) == 0)
-        #expect(try place.who(python) == "executable \(python)")
+        #expect(try who(python, script) == "executable \(python)")
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root makes namespaces everywhere"))
+    private static let canUnshare = (try? Command.run("unshare", ["-m", "true"]).status) == 0
+
+    @Test(.enabled(if: canUnshare, "this system makes no mount namespaces for this user"))
     func aProcessOfAnotherMountNamespaceIsNeverTheHostsProgram() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let path = try place.copy("app").description
         try place.entitlements.set(path, identifier: "org.example.app", groups: [])
-        let probe = try Command.run("unshare", ["-m", "true"])
-        guard probe.status == 0 else { return }
         let found = try place.who("unshare", "-m", path)
         #expect(found.hasPrefix("executable container:"), "\(found)")
         #expect(found.hasSuffix(":\(path)"))
@@ -136,7 +147,7 @@ import Testing
     }
 
     @Test func theCommandLineBesideTheAgentIsTheAdministrator() throws {
-        let place = try Place()
+        let place = try KeychainPlace()
         let programs = (ProcessFacts.ownExecutable ?? ".").parent
         for name: FilePath in ["candado-agent", "candado-test-client"] {
             let target: FilePath = name == "candado-agent" ? name : "candado"

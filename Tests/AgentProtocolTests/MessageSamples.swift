@@ -49,7 +49,8 @@ enum MessageSamples {
         hasPasscode: true, hasRecoveryKey: false, isErased: true, defaultClass: .completeUnlessOpen,
         available: [.completeUntilFirstUserAuthentication, .none], memoryIsLocked: false, inTheWay: ["process 5"],
         openFiles: [LockReport.OpenFiles(process: 8, executable: "/bin/b", count: 2)],
-        clients: [AgentStatus.Client(process: 1, executable: "/bin/a", loans: 3)], clientCount: 4)
+        clients: [AgentStatus.Client(process: 1, executable: "/bin/a", loans: 3)], clientCount: 4,
+        movedPrograms: [AgentStatus.MovedProgram(old: "/old/c", new: "/new/c")])
 
     static let replies: [AgentReply] = {
         var bare = status
@@ -58,6 +59,7 @@ enum MessageSamples {
         bare.clients = []
         bare.inTheWay = []
         bare.openFiles = []
+        bare.movedPrograms = []
         let memory = AgentReply.NewMemory(epoch: 9, hasUsagePage: true, hasMark: true, slabPages: [1, 4, 64])
         let events: [AgentEvent] =
             LockState.allCases.map { .state($0) }

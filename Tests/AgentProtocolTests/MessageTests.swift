@@ -121,6 +121,8 @@ import Testing
         status.inTheWay = [String](repeating: path, count: 5000)
         status.openFiles = report.openFiles
         status.version = path
+        status.movedPrograms = [AgentStatus.MovedProgram](
+            repeating: AgentStatus.MovedProgram(old: path, new: path), count: 5000)
         #expect(AgentReply.statusResult(status).packet(number: 1).count <= AgentFrame.maximumSize)
     }
 

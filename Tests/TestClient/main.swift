@@ -5,6 +5,8 @@
 // candado-test-client show SOCKET FILE...          the same, but answers with a line for each file: its name and its content
 // candado-test-client loop SOCKET INDEX A B C D    reads in a tight loop, by the rules of LoopPage on descriptor 3
 // candado-test-client who SOCKET                   says who it is taken for, and again for each line on standard input
+// candado-test-client ask SOCKET                   asks the keychain what each line on standard input says: see `ask`
+// candado-test-client inherited SOCKET             asks who it is over a socket that it has from another program
 // candado-test-client mixed SOCKET INDEX COUNT      calls the keychain COUNT times in a mix, then says what became of them
 // candado-test-client spin SOCKET A                reads 4 KiB in a tight loop, and counts the reads on descriptor 3
 
@@ -108,6 +110,64 @@ func who(_ keychain: AgentKeychain) -> String {
     }
 }
 
+/// What became of a request.
+func outcome(_ keychain: AgentKeychain, _ request: KeychainRequest) -> String {
+    do throws(KeychainError) {
+        try keychain.perform(request) { _ in }
+        return "done"
+    } catch {
+        return "\(error.code.rawValue): \(error.message)"
+    }
+}
+
+/// `add ACCOUNT`, `find ACCOUNT`, `who`; `new` for another connection from now on, `hide` the memory, `fork` a child that
+/// keeps everything open, `exec PROGRAM` that inherits everything.
+func ask(_ socket: FilePath) throws {
+    var keychain = AgentKeychain(at: socket)
+    while let line = hear() {
+        let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+        var item: ItemDictionary = ["class": .text("genp"), "svce": .text("asked"), "acct": .text(words.last ?? "")]
+        switch words.first {
+        case "add":
+            item["pdmn"] = .text("dk")
+            say(outcome(keychain, .add(item)))
+        case "find":
+            item["r_Data"] = .boolean(true)
+            say(outcome(keychain, .find(item)))
+        case "who": say(who(keychain))
+        case "new":
+            keychain = AgentKeychain(at: socket)
+            say("done")
+        case "hide": say(SecretMemory.hardenProcess() ? "done" : "failed")
+        case "fork":
+            let child = fork()
+            if child == 0 { while true { pause() } }
+            say("\(child)")
+        case "exec":
+            for descriptor in Int32(3)..<64 { _ = fcntl(descriptor, F_SETFD, 0) }
+            var arguments: [UnsafeMutablePointer<CChar>?] = [
+                strdup("other"), strdup("inherited"), strdup(socket.description), nil,
+            ]
+            execv(words.last ?? "", &arguments)
+            say("failed")
+        default: throw Usage()
+        }
+    }
+}
+
+/// What the agent says to the request of a program that another program left its connection to.
+func inherited() -> String {
+    for descriptor in Int32(3)..<64 {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { continue }
+        let whoAmI: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 8, 0, 0, 0, 0, 0, 0]
+        guard send(descriptor, whoAmI, whoAmI.count, Int32(MSG_NOSIGNAL)) == whoAmI.count else { return "ended" }
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, 0) == 1 ? "answered" : "ended"
+    }
+    return "no socket"
+}
+
 /// Waits until an agent answers, a minute at most.
 func awaitAgent(_ keychain: AgentKeychain) {
     for _ in 0..<6000 {
@@ -123,6 +183,7 @@ func mixed(_ keychain: AgentKeychain, index: Int, count: Int) throws {
     /// Accounts and what their secrets have to be now; nil inside where a lost answer leaves two possibilities.
     var expected: [String: Set<String?>] = [:]
     for round in 0..<count {
+        if round > 0, round % ((count + 3) / 4) == 0 { say("quarter") }
         let account = "\(index)-\(random.next() % 50)"
         let before = expected[account] ?? [nil]
         let text = "\(round)"
@@ -187,12 +248,15 @@ func run(_ arguments: [String]) throws {
     guard arguments.count >= 3, let socket = FilePath(arguments[2]) else { throw Usage() }
     // Memory of the other kind cannot be scanned by the test.
     SecretMemory.configure(allowSecretMemoryDescriptor: false)
-    switch arguments[1] {
+    // A test may have given its name as the path of a script.
+    switch arguments[1].split(separator: "/").last.map(String.init) ?? "" {
     case "who":
         let keychain = AgentKeychain(at: socket)
         say(who(keychain))
         while hear() != nil { say(who(keychain)) }
         return
+    case "ask": return try ask(socket)
+    case "inherited": return say(inherited())
     case "mixed":
         guard arguments.count == 5, let index = Int(arguments[3]), let count = Int(arguments[4]) else { throw Usage() }
         try mixed(AgentKeychain(at: socket), index: index, count: count)

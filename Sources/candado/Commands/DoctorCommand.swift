@@ -14,9 +14,9 @@ enum DoctorCommand {
         for warning in keybag.takeWarnings() { report.add("keybag", .warning, warning.description) }
         checkPermissions(keybag, context.system, &report)
         checkMemory(&report)
-        checkAgent(keybag.home, context, &report)
+        let agent = checkAgent(keybag.home, context, &report)
         checkRecovery(keybag, &report)
-        KeychainCheck(keybag: keybag, system: context.system).run(&report)
+        KeychainCheck(keybag: keybag, system: context.system, moved: agent?.movedPrograms ?? []).run(&report)
         if keybag.isErased {
             report.add("class keys", .bad, "too many wrong passcodes erased them")
         } else if keybag.hasPasscode {
@@ -53,27 +53,31 @@ enum DoctorCommand {
         }
     }
 
-    /// An agent goes on as the program that was started, whatever was installed since.
-    private static func checkAgent(_ home: KeybagHome, _ context: CommandContext, _ report: inout DoctorReport) {
-        guard !context.invocation.has(.noAgent) else { return }
+    /// An agent goes on as the program that was started, whatever was installed since. Returns what it says of itself.
+    private static func checkAgent(
+        _ home: KeybagHome, _ context: CommandContext, _ report: inout DoctorReport
+    ) -> AgentStatus? {
+        guard !context.invocation.has(.noAgent) else { return nil }
         do throws(ProtectionError) {
             guard let agent = try AgentPresence.status(of: home, context) else {
-                return report.add("agent", .good, "none runs; 'candado unlock' starts it")
+                report.add("agent", .good, "none runs; 'candado unlock' starts it")
+                return nil
             }
-            guard agent.version == CommandTable.version else {
-                return report.add(
+            if agent.version != CommandTable.version {
+                report.add(
                     "agent", .warning,
                     "it is of version \(agent.version), and this is \(CommandTable.version): 'candado agent --stop' ends it, and the next unlock starts the new one"
                 )
-            }
-            if agent.memoryIsLocked {
+            } else if agent.memoryIsLocked {
                 report.add("agent", .good, "it runs as process \(agent.process)")
             } else {
                 report.add("agent", .warning, StatusCommand.unlockedMemory)
             }
+            return agent
         } catch {
             report.add(
                 "agent", .bad, ([error.description] + Hints.advice(for: error)).joined(separator: "; "))
+            return nil
         }
     }
 

@@ -9,9 +9,10 @@ enum EntitlementCommands {
         let invocation = context.invocation
         let home = try existingHome(context)
         let file = EntitlementsFile(inHome: home.directory, system: context.system)
-        let executable = try path(invocation.operands[0])
+        let operand = invocation.operands[0]
         let console = context.console
         if invocation.has(.remove) {
+            let executable = try entry(of: operand, in: file)
             try remove(executable, from: file)
             if console.isJSON { console.line(.document([.init("executable", .string(executable))])) }
             return .done
@@ -20,9 +21,8 @@ enum EntitlementCommands {
             throw UsageError("'keychain entitle' needs --identifier or --remove")
         }
         let groups = try invocation.texts(.group)
-        let warning = try warning(executable, context)
+        let executable = try program(operand, context.system)
         try file.set(executable, identifier: identifier, groups: groups)
-        if let warning { console.warning(warning) }
         if console.isJSON {
             let entry = Entitlements.Entry(
                 executable: executable, applicationIdentifier: identifier, accessGroups: groups)
@@ -38,37 +38,6 @@ enum EntitlementCommands {
                 .noSuchItem, "the entitlements say nothing of \(Quoted.text(executable))",
                 hints: ["'candado keychain entitlements' shows of whom they do"])
         }
-    }
-
-    /// What an entry will not do: what counts is the file that a process executes. Nil where nothing stands against it.
-    private static func warning(_ executable: String, _ context: CommandContext) throws -> String? {
-        guard let path = FilePath(executable) else { return nil }
-        let shown = Quoted.text(executable)
-        do throws(SystemError) {
-            let status = try context.system.status(of: path, in: currentDirectory, followLinks: true)
-            if status.kind == .directory { throw SystemError(call: "open", errorNumber: EISDIR, path: path) }
-            if try isScript(path, context.system) {
-                return "\(shown) is a script: its process executes the interpreter, and the entry does not count for it"
-            }
-        } catch {
-            switch error.errorNumber {
-            case ENOENT, ENOTDIR:
-                return "nothing is at \(shown) yet: the entry counts once a program is there"
-            case EISDIR: throw CommandFailure(.usage, "\(shown) is a directory, and no program")
-            default: break
-            }
-        }
-        return nil
-    }
-
-    private static func isScript(_ path: FilePath, _ system: any SystemCalls) throws(SystemError) -> Bool {
-        let file = try system.openFile(path, [.read, .nonBlocking])
-        var start: UInt16 = 0
-        let count = try withUnsafeMutableBytes(of: &start) { (buffer) throws(SystemError) in
-            try system.readFully(file.number, into: buffer, at: 0)
-        }
-        // "#!"
-        return count == 2 && UInt16(bigEndian: start) == 0x2321
     }
 
     static func list(_ context: CommandContext) throws -> ExitStatus {
@@ -124,12 +93,53 @@ enum EntitlementCommands {
         return home
     }
 
-    /// The absolute path of a program.
-    private static func path(_ operand: Argument) throws -> String {
-        let given = operand.path
-        let absolute = given.isAbsolute ? given : try workingDirectory().appending(given)
-        guard let text = absolute.text else { throw UsageError("an executable's path is UTF-8, not \(operand.quoted)") }
+    /// The absolute path that was given.
+    private static func path(_ operand: Argument) throws -> FilePath {
+        operand.path.isAbsolute ? operand.path : try workingDirectory().appending(operand.path)
+    }
+
+    private static func text(_ path: FilePath, _ operand: Argument) throws(UsageError) -> String {
+        guard let text = path.text else { throw UsageError("an executable's path is UTF-8, not \(operand.quoted)") }
         return text
+    }
+
+    /// The file that a process executes, without links on the way: so an upgrade of it is known by its path.
+    private static func program(_ operand: Argument, _ system: any SystemCalls) throws -> String {
+        guard let path = ProcessFacts.realPath(try path(operand)) else {
+            throw UsageError("there is no program at \(operand.quoted)")
+        }
+        let text = try text(path, operand)
+        let status = try system.status(of: path, in: currentDirectory, followLinks: true)
+        guard status.kind == .regular, status.permissions & 0o111 != 0 else {
+            throw UsageError("\(operand.quoted) is no executable file")
+        }
+        guard try !isScript(path, system) else {
+            throw UsageError(
+                "\(operand.quoted) is a script, and what is executed is its interpreter: started by its absolute path a script is known by that, without an entry"
+            )
+        }
+        return text
+    }
+
+    /// One that cannot be read is none: it is executed all the same.
+    private static func isScript(_ path: FilePath, _ system: any SystemCalls) throws -> Bool {
+        do throws(SystemError) {
+            let file = try system.openFile(path, [.read])
+            var bytes: [UInt8] = [0, 0]
+            return try bytes.withUnsafeMutableBytes { buffer in
+                Result { () throws(SystemError) in try system.readFully(file.number, into: buffer, at: 0) }
+            }.get() == 2 && bytes == Array("#!".utf8)
+        } catch {
+            guard error.errorNumber == ErrorNumber.accessDenied else { throw error }
+            return false
+        }
+    }
+
+    /// The path of an entry that is to be removed: the program may be gone.
+    private static func entry(of operand: Argument, in file: EntitlementsFile) throws -> String {
+        let given = try path(operand)
+        if let resolved = ProcessFacts.realPath(given)?.text, try file.read()[resolved] != nil { return resolved }
+        return try text(given, operand)
     }
 
     private static func workingDirectory() throws -> FilePath {

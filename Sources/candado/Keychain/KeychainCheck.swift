@@ -7,17 +7,14 @@ import KeychainStore
 struct KeychainCheck {
     let keybag: Keybag
     let system: any SystemCalls
+    /// What the agent says of programs that were moved; none where no agent runs.
+    let moved: [AgentStatus.MovedProgram]
 
     func run(_ report: inout DoctorReport) {
         do throws(KeychainError) {
             let store = try KeychainStore.open(keybag.home.keychain, keys: keybag, system: system)
             show(try store.condition(), &report)
-            for group in try groupsOfMissingPrograms(store) {
-                report.add(
-                    "keychain", .warning,
-                    "there are items of \(Quoted.text(group)), and no program is there: if it was moved, 'candado keychain adopt' gives it its items back"
-                )
-            }
+            show(missing: try groupsOfMissingPrograms(store), &report)
         } catch {
             report.add("keychain", .bad, error.description)
         }
@@ -48,18 +45,37 @@ struct KeychainCheck {
         }
     }
 
-    /// Access groups that are paths of programs which are not there any more.
-    private func groupsOfMissingPrograms(_ store: KeychainStore) throws(KeychainError) -> [String] {
-        var groups: Set<String> = []
-        try Keychain.administering(store).perform(.list(["sync": .text("syna")])) { (item) throws(KeychainError) in
-            if item.accessGroup.hasPrefix("/") { groups.insert(item.accessGroup) }
+    /// Who has items and is not there any more, and where it is now, if the agent has met it.
+    private func show(missing groups: [String], _ report: inout DoctorReport) {
+        for group in groups {
+            let found = moved.filter { $0.old == group }
+            if found.isEmpty {
+                report.add(
+                    "keychain", .warning,
+                    "there are items of \(Quoted.text(group)), and no program is there: if it was moved, 'candado keychain adopt' gives it its items back"
+                )
+            }
+            for program in found {
+                let old = Quoted.text(program.old)
+                let new = Quoted.text(program.new)
+                report.add(
+                    "keychain", .warning,
+                    "\(new) finds no item, and \(old), which is not there any more, has some: if it was moved, 'candado keychain adopt' gives it its items back: candado keychain adopt \(old) \(new)"
+                )
+            }
         }
-        return groups.sorted().filter { group in
-            guard let path = FilePath(group) else { return false }
+    }
+
+    /// Access groups that are paths of programs or scripts which are not there any more.
+    private func groupsOfMissingPrograms(_ store: KeychainStore) throws(KeychainError) -> [String] {
+        try store.accessGroups().filter { group in
+            let isScript = group.hasPrefix("script:/")
+            guard isScript || group.hasPrefix("/"), let path = FilePath(isScript ? String(group.dropFirst(7)) : group)
+            else { return false }
             do throws(SystemError) {
                 _ = try system.status(of: path, in: currentDirectory, followLinks: true)
                 return false
-            } catch { return error.errorNumber == ErrorNumber.noEntry }
+            } catch { return [ErrorNumber.noEntry, ErrorNumber.notDirectory].contains(error.errorNumber) }
         }
     }
 }

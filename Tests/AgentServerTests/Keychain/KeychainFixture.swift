@@ -61,6 +61,8 @@ final class ScriptedStore: KeychainServer.Store {
         _ request: KeychainRequest, as caller: Caller, each: (ItemResult) throws(KeychainError) -> Void
     ) throws(KeychainError) -> KeychainAnswer { try script(request, caller, each) }
 
+    func accessGroups() throws(KeychainError) -> [String] { [] }
+
     /// A result with a secret.
     static func result(
         _ secret: ItemSecret?, _ accessibility: Accessibility = .afterFirstUnlock

@@ -52,7 +52,8 @@ MEMORY = struct.pack("<Q", 9) + flag(True) + flag(True) + listed([struct.pack("<
 STATUS = (struct.pack("<I", 77) + text("0.1.0") + KEYBAG + b"\2" + struct.pack("<q", -1) + flag(True) + b"\3" + flag(True) + seconds(2.5)
           + flag(True) + flag(False) + flag(True) + b"\2" + listed([b"\3", b"\4"]) + flag(False) + listed([text("process 5")])
           + listed([struct.pack("<I", 8) + text("/bin/b") + struct.pack("<I", 2)])
-          + listed([struct.pack("<I", 1) + text("/bin/a") + struct.pack("<I", 3)]) + struct.pack("<I", 4))
+          + listed([struct.pack("<I", 1) + text("/bin/a") + struct.pack("<I", 3)]) + struct.pack("<I", 4)
+          + listed([text("/old/c") + text("/new/c")]))
 
 MESSAGES = {
     "request-hello": head(0x01, 1, struct.pack("<HH", 1, 1) + flag(True)),
