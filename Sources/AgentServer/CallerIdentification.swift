@@ -8,6 +8,7 @@ final class CallerIdentification: Sendable {
     private let system: any SystemCalls
     private let log: AgentLog
     private let entitlements: EntitlementsSource
+    private let propertyLists: PropertyListFile
     /// The mount namespace of this process.
     private let namespace: FileMark?
     /// The project's command line beside this process's own executable.
@@ -23,6 +24,7 @@ final class CallerIdentification: Sendable {
         self.log = log
         self.system = system
         self.entitlements = EntitlementsSource(entitlements, log: log, system: system)
+        propertyLists = PropertyListFile(log: log, system: system)
         namespace = FileMark("/proc/self/ns/mnt", system)
         self.administrator = administrator ?? ProcessFacts.ownExecutable?.parent.appending("candado")
     }
@@ -161,30 +163,22 @@ final class CallerIdentification: Sendable {
     }
 
     private func bundle(of seen: SeenExecutable) -> Caller? {
-        guard let identifier = PropertyListFile.bundleIdentifier(beside: seen.path, system),
-            !Entitlements.isReserved(identifier)
-        else { return nil }
-        return Self.caller(identifier, .informationPropertyList)
+        propertyLists.bundleIdentifier(beside: seen.path).map { Self.caller($0, .informationPropertyList) }
     }
 
-    /// The entry that names the same file. A program whose file was replaced while it runs, as by an upgrade, still counts as
-    /// the one of its path, whatever links lead there.
+    /// The entry that names the same file, before all others the one of its very path. A program whose file was replaced while
+    /// it runs, as by an upgrade, still counts as the one of its path, whatever links lead there.
     private func entry(of seen: SeenExecutable, _ current: EntitlementsSource.Current) -> Entitlements.Entry? {
         for entitlements in current.files {
+            if let text = seen.path.text, let entry = entitlements[text] { return entry }
             for entry in entitlements.entries {
                 guard let path = FilePath(entry.executable) else { continue }
-                if seen.isGone ? Self.resolved(path).bytes == seen.path.bytes : FileMark(path, system) == seen.mark {
+                if seen.isGone ? ExecutablePath.resolved(path) == seen.path : FileMark(path, system) == seen.mark {
                     return entry
                 }
             }
         }
         return nil
-    }
-
-    /// A path without links, also where nothing lies at its end.
-    private static func resolved(_ path: FilePath) -> FilePath {
-        if let whole = ProcessFacts.realPath(path) { return whole }
-        return ProcessFacts.realPath(path.parent)?.appending(path.lastComponent) ?? path
     }
 
     private static func caller(_ entry: Entitlements.Entry) -> Caller {

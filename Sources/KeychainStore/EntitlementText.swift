@@ -16,7 +16,10 @@ indirect enum EntitlementText: Hashable {
         init(stringLiteral text: String) { self.text = text }
 
         static func == (one: Name, two: Name) -> Bool { one.text.hasSameBytes(as: two.text) }
-        func hash(into hasher: inout Hasher) { for byte in text.utf8 { hasher.combine(byte) } }
+        func hash(into hasher: inout Hasher) {
+            var text = text
+            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
     }
 
     static let deepestNesting = 8
@@ -36,7 +39,12 @@ indirect enum EntitlementText: Hashable {
         var position = 0
 
         mutating func skipSpace() {
-            while position < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[position]) { position += 1 }
+            while position < bytes.count {
+                switch bytes[position] {
+                case 0x20, 0x09, 0x0A, 0x0D: position += 1
+                default: return
+                }
+            }
         }
 
         mutating func take(_ character: Unicode.Scalar) -> Bool {

@@ -47,36 +47,58 @@ public struct Entitlements: Hashable, Sendable {
     public init() {}
 
     /// The entry of an executable.
-    public subscript(executable: String) -> Entry? { entries.first { $0.executable.hasSameBytes(as: executable) } }
-
-    /// Adds an entry, or replaces that of the same path. Throws `malformed`, and says what would be right.
-    public mutating func set(_ entry: Entry) throws(KeychainError) {
-        try Self.check(entry)
-        entries.removeAll { $0.executable.hasSameBytes(as: entry.executable) }
-        entries.append(entry)
-        entries.sort { $0.executable.utf8.lexicographicallyPrecedes($1.executable.utf8) }
+    public subscript(executable: String) -> Entry? {
+        var range = 0..<entries.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            if entries[middle].executable.hasSameBytes(as: executable) { return entries[middle] }
+            if Self.precedes(entries[middle].executable, executable) {
+                range = middle + 1..<range.upperBound
+            } else {
+                range = range.lowerBound..<middle
+            }
+        }
+        return nil
     }
 
-    /// Removes an entry. Throws `itemNotFound` when there is none.
-    public mutating func remove(executable: String) throws(KeychainError) {
-        guard self[executable] != nil else {
+    private static func precedes(_ one: String, _ two: String) -> Bool { one.utf8.lexicographicallyPrecedes(two.utf8) }
+
+    /// Adds an entry, or replaces that of the same path, and those whose paths `isSame` says are other spellings of it. Throws
+    /// `malformed`, and says what would be right.
+    public mutating func set(
+        _ entry: Entry, replacing isSame: (String) -> Bool = { _ in false }
+    ) throws(KeychainError) {
+        try Self.check(entry)
+        entries.removeAll { $0.executable.hasSameBytes(as: entry.executable) || isSame($0.executable) }
+        let place = entries.firstIndex { Self.precedes(entry.executable, $0.executable) } ?? entries.count
+        entries.insert(entry, at: place)
+    }
+
+    /// Removes an entry, and those whose paths `isSame` says are other spellings of its path. Throws `itemNotFound` when there
+    /// is none.
+    public mutating func remove(
+        executable: String, andAll isSame: (String) -> Bool = { _ in false }
+    ) throws(KeychainError) {
+        let count = entries.count
+        entries.removeAll { $0.executable.hasSameBytes(as: executable) || isSame($0.executable) }
+        guard entries.count < count else {
             throw KeychainError(.itemNotFound, "no entitlements are set for that executable")
         }
-        entries.removeAll { $0.executable.hasSameBytes(as: executable) }
     }
 
     private static func check(_ entry: Entry) throws(KeychainError) {
         func refuse(_ sentence: String) -> KeychainError { KeychainError(.malformed, sentence) }
-        guard entry.executable.hasPrefix("/"), !entry.executable.utf8.contains(0), entry.executable.utf8.count < 4096
+        guard entry.executable.utf8.first == UInt8(ascii: "/"), !entry.executable.utf8.contains(0),
+            entry.executable.utf8.count < 4096
         else { throw refuse("an executable is named by its absolute path") }
         guard entry.accessGroups.count <= maximumGroups else {
             throw refuse("a program has at most \(maximumGroups) access groups")
         }
         for name in [entry.applicationIdentifier] + entry.accessGroups {
-            guard !name.isEmpty, name.utf8.count <= longestName,
-                name.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F })
-            else {
-                throw refuse("identifiers and access groups have 1 to \(longestName) bytes, without spaces")
+            guard !name.isEmpty, name.utf8.count <= longestName, name.unicodeScalars.allSatisfy(isVisible) else {
+                throw refuse(
+                    "identifiers and access groups have 1 to \(longestName) bytes, without spaces and characters that cannot be seen"
+                )
             }
             // A group of a program that is known by its path alone, of a script or of a container is nobody's to give.
             guard !isReserved(name) else {
@@ -85,9 +107,24 @@ public struct Entitlements: Hashable, Sendable {
                 )
             }
         }
+        guard !entry.applicationIdentifier.utf8.contains(asterisk),
+            entry.accessGroups.allSatisfy({ !$0.utf8.contains(asterisk) || $0.utf8.count == 1 })
+        else {
+            throw refuse("'*' stands for all access groups, alone, and is part of no identifier and no other group")
+        }
         guard Set(entry.accessGroups.map { Array($0.utf8) }).count == entry.accessGroups.count else {
             throw refuse("an access group is named twice")
         }
+    }
+
+    private static let asterisk = UInt8(ascii: "*")
+
+    /// Names that look alike and are not would be given to the wrong program.
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        if ("!"..."~").contains(scalar) { return true }
+        let properties = scalar.properties
+        return !properties.isWhitespace && !properties.isDefaultIgnorableCodePoint
+            && properties.generalCategory != .control
     }
 
     /// The access group of the project's command line.
@@ -95,7 +132,8 @@ public struct Entitlements: Hashable, Sendable {
 
     /// True for names that only programs without entitlements have, or the command line.
     package static func isReserved(_ name: String) -> Bool {
-        name == administratorGroup || ["/", "'", "script:", "container:"].contains { name.hasPrefix($0) }
+        name == administratorGroup
+            || ["/", "'", "script:", "container:"].contains { name.utf8.starts(with: $0.utf8) }
     }
 
     // MARK: The stored form
@@ -123,8 +161,8 @@ public struct Entitlements: Hashable, Sendable {
             throw KeychainError(.needsNewerVersion, "the entitlements are of a newer version")
         }
         guard top.count == 2, case .object(let programs) = top["programs"] else { throw damaged }
+        entries.reserveCapacity(programs.count)
         for (name, value) in programs {
-            let executable = name.text
             guard case .object(let members) = value, members.count == 2,
                 case .text(let identifier) = members["application-identifier"],
                 case .list(let list) = members["keychain-access-groups"]
@@ -134,8 +172,10 @@ public struct Entitlements: Hashable, Sendable {
                 guard case .text(let group) = element else { throw damaged }
                 groups.append(group)
             }
-            guard self[executable] == nil else { throw damaged }
-            try set(Entry(executable: executable, applicationIdentifier: identifier, accessGroups: groups))
+            let entry = Entry(executable: name.text, applicationIdentifier: identifier, accessGroups: groups)
+            try Self.check(entry)
+            entries.append(entry)
         }
+        entries.sort { Self.precedes($0.executable, $1.executable) }
     }
 }

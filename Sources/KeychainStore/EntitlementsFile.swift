@@ -27,21 +27,25 @@ public struct EntitlementsFile: Sendable {
         return try Entitlements(decoding: try content(opened))
     }
 
-    /// Adds the entry of an executable, or replaces it. Throws like ``read()``, `malformed` for the entry, and `diskFull`,
-    /// `readOnly` or `inputOutput` when it cannot be written.
+    /// Adds the entry of an executable, or replaces it, however its path was spelled: it is stored without links on the way.
+    /// Throws like ``read()``, `malformed` for the entry, and `diskFull`, `readOnly` or `inputOutput` when it cannot be written.
     public func set(
         _ executable: String, identifier: String, groups: [String]
     ) throws(KeychainError) {
         try change { (entitlements) throws(KeychainError) in
-            try entitlements.set(
-                Entitlements.Entry(
-                    executable: executable, applicationIdentifier: identifier, accessGroups: groups))
+            let path = ExecutablePath(executable)
+            let entry = Entitlements.Entry(
+                executable: path.resolved ?? executable, applicationIdentifier: identifier, accessGroups: groups)
+            try entitlements.set(entry, replacing: path.isSame)
         }
     }
 
-    /// Removes the entry of an executable. Throws like ``set(_:identifier:groups:)``, and `itemNotFound`.
+    /// Removes the entry of an executable, by any spelling of its path. Throws like ``set(_:identifier:groups:)``, and
+    /// `itemNotFound`.
     public func remove(_ executable: String) throws(KeychainError) {
-        try change { (entitlements) throws(KeychainError) in try entitlements.remove(executable: executable) }
+        try change { (entitlements) throws(KeychainError) in
+            try entitlements.remove(executable: executable, andAll: ExecutablePath(executable).isSame)
+        }
     }
 
     /// All entries. Throws like ``read()``.

@@ -9,9 +9,16 @@ public enum ProcessFacts {
     public static func executable(of process: Int32) -> FilePath? { link("exe", of: process) }
 
     private static func link(_ name: String, of process: Int32) -> FilePath? {
+        target(ofLink: FilePath(unchecked: Array("/proc/\(process)/\(name)".utf8)))
+    }
+
+    /// What a symbolic link says; nil where there is none. Thread-safe.
+    public static func target(ofLink path: FilePath) -> FilePath? {
         withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
             guard let text = buffer.bindMemory(to: CChar.self).baseAddress else { return nil }
-            let count = repeatedWhileInterrupted { readlink("/proc/\(process)/\(name)", text, buffer.count) }
+            let count = path.withCString { path in
+                repeatedWhileInterrupted { readlink(path, text, buffer.count) }
+            }
             guard count > 0 else { return nil }
             return FilePath(bytes: Array(buffer.prefix(count)))
         }

@@ -156,4 +156,95 @@ import Testing
         try read.remove(executable: composed)
         #expect(read.entries.map(\.applicationIdentifier) == ["two"])
     }
+
+    /// Two spellings of one file are one entry: the later replaces, and any spelling removes.
+    @Test(arguments: ["dir/app", "dir/./app", "dir//app", "dir/../dir/app", "link/app", "alias"], [true, false])
+    func oneFileHasOneEntry(_ spelling: String, _ isThere: Bool) throws {
+        let directory = try TemporaryDirectory()
+        try LinuxSystemCalls.shared.makeDirectory("dir", in: directory.descriptor, permissions: 0o700)
+        for (target, name) in [("dir", "link"), ("dir/app", "alias")] {
+            try #require(symlink(target, directory.appending(FilePath(name)!).description) == 0)
+        }
+        try directory.write([1], to: "dir/app", permissions: 0o700)
+        let root = directory.path.description
+        let other = "\(root)/dir/other"
+        let file = EntitlementsFile(inHome: directory.path)
+        let written = """
+            {"version":1,"programs":{
+            "\(root)/\(spelling)":{"application-identifier":"old","keychain-access-groups":[]},
+            "\(other)":{"application-identifier":"other","keychain-access-groups":[]}}}
+            """
+        for name in ["dir/app", "link/./app", "alias"] {
+            try directory.write(Array(written.utf8), to: "entitlements.json")
+            if !isThere { unlink("\(root)/dir/app") }
+            try file.set("\(root)/\(name)", identifier: "new", groups: [])
+            #expect(try file.list().map(\.executable) == ["\(root)/dir/app", other])
+            #expect(try file.list().map(\.applicationIdentifier) == ["new", "other"])
+
+            try directory.write(Array(written.utf8), to: "entitlements.json")
+            try file.remove("\(root)/\(name)")
+            #expect(try file.list().map(\.executable) == [other])
+            #expect(Self.code { () throws(KeychainError) in try file.remove("\(root)/\(name)") } == .itemNotFound)
+        }
+    }
+
+    @Test func pathsAreResolvedAsFarAsAnythingIsThere() {
+        for (path, expected) in [
+            ("/nowhere/./a//b/", "/nowhere/a/b"), ("/nowhere/a/../b", "/nowhere/b"), ("/nowhere/..", "/"),
+            ("/../nowhere", "/nowhere"), ("//", "/"), ("/nowhere/x/../../y", "/y"), ("/proc/self/fd/..", "/proc/\(getpid())"),
+        ] {
+            #expect(ExecutablePath(path).resolved == expected, "\(path)")
+        }
+        #expect(ExecutablePath("a/b").resolved == nil)
+        #expect(!ExecutablePath("a/b").isSame("a/b"))
+    }
+
+    /// What looks like another name, or like nothing, is no name; `*` stands alone, and for groups.
+    @Test(arguments: [
+        "a b", "a\u{A0}", "\u{200B}", "a\u{200B}b", "a\u{2028}", "a\u{3000}b", "\u{AD}a", "a\u{202E}b", "a\u{FE0F}",
+        "a\u{85}", "a\u{9F}", "a\u{7F}", "a\n", "\u{2060}a", "\u{E0041}", "\u{3164}", "**", "a*", "*a", "/\u{301}a",
+        "'", "script:\u{301}", "container:x", "candado", "",
+    ])
+    func namesThatAreNoneAreRefused(_ name: String) throws {
+        var entitlements = Entitlements()
+        for (identifier, groups) in [(name, []), ("a", [name]), ("a", ["b", name, "*"])] {
+            let entry = Entitlements.Entry(executable: "/a", applicationIdentifier: identifier, accessGroups: groups)
+            #expect(Self.code { () throws(KeychainError) in try entitlements.set(entry) } == .malformed)
+        }
+        #expect(entitlements.entries.isEmpty)
+    }
+
+    @Test func theAsteriskIsAGroupAndNoIdentifier() throws {
+        var entitlements = Entitlements()
+        let wrong = Entitlements.Entry(executable: "/a", applicationIdentifier: "*")
+        #expect(Self.code { () throws(KeychainError) in try entitlements.set(wrong) } == .malformed)
+        for name in ["é", "漢字", "a:b/c", "👍"] {
+            try entitlements.set(
+                Entitlements.Entry(executable: "/a", applicationIdentifier: name, accessGroups: ["*", name + "2"]))
+        }
+        #expect(try Entitlements(decoding: entitlements.encoded) == entitlements)
+    }
+
+    /// As many programs as a file holds: its time grows with them, and not with their square.
+    @Test func manyProgramsAreDecodedAndChangedAtOnce() throws {
+        let programs = (0..<12_001).reversed().map {
+            "\"/p/\($0)\":{\"application-identifier\":\"i\($0)\",\"keychain-access-groups\":[]}"
+        }
+        let text = "{\"version\":1,\"programs\":{" + programs.joined(separator: ",") + "}}"
+        let directory = try TemporaryDirectory()
+        try directory.write(Array(text.utf8), to: "entitlements.json")
+        let began = RealClock().secondsSinceBoot
+        var entitlements = try Entitlements(decoding: Array(text.utf8))
+        #expect(entitlements.entries.count == 12_001)
+        for index in 0..<12_001 where entitlements["/p/\(index)"]?.applicationIdentifier != "i\(index)" {
+            Issue.record("\(index) is not found")
+        }
+        #expect(entitlements["/p"] == nil && entitlements["/p/12001"] == nil && entitlements["/q"] == nil)
+        try entitlements.set(Entitlements.Entry(executable: "/p/5", applicationIdentifier: "new"))
+        #expect(entitlements["/p/5"]?.applicationIdentifier == "new")
+        try entitlements.remove(executable: "/p/5")
+        #expect(entitlements.entries.count == 12_000)
+        // Without optimisation: before, the decoding alone took more than a minute so.
+        #expect(RealClock().secondsSinceBoot - began < 10)
+    }
 }
