@@ -23,12 +23,12 @@ extension Keybag: ItemKeyService {
     ) throws(KeychainError) -> R {
         let keyClass = KeyClass(accessibility)
         do throws(ProtectionError) {
-            // Another process may have made the key, or set a passcode.
-            if !hasItemKey(keyClass, generation), !isErased { _ = try refresh() }
-            if generation == nil { try makeDurable() }
             try manager.requireOwnProcess()
+            // Another process may have made the key, or set a passcode; or removed it, and with it what needs one.
+            if keyClass.needsPasscode || !hasItemKey(keyClass, generation), !isErased { _ = try refresh() }
+            if generation == nil { try makeDurable() }
         } catch {
-            throw KeychainError(error)
+            throw Self.keybagFailure(error)
         }
         guard hasItemKey(keyClass, generation) else { throw missingItemKey(keyClass, generation) }
         switch keyClass.availability {
@@ -50,6 +50,13 @@ extension Keybag: ItemKeyService {
         }
     }
 
+    /// A keybag that is damaged says nothing about an item.
+    private static func keybagFailure(_ error: ProtectionError) -> KeychainError {
+        let failure = KeychainError(error)
+        guard failure.code == .undecodable else { return failure }
+        return KeychainError(.notAvailable, "the keybag cannot be read: \(failure.message)", cause: error)
+    }
+
     /// Runs `body` inside the gate, whose own error is of another type.
     private func withGuardedTable<R>(
         _ body: (ClassKeyTable) throws(KeychainError) -> R
@@ -60,7 +67,7 @@ extension Keybag: ItemKeyService {
                 Result { () throws(KeychainError) in try body(guarded.table) }
             }
         } catch {
-            throw KeychainError(error)
+            throw Self.keybagFailure(error)
         }
         return try result.get()
     }

@@ -70,22 +70,25 @@ extension KeychainStore {
         }
         return try tables.transaction(isWriting: true) { (transaction) throws(KeychainError) in
             var result = KeychainImport()
+            var isOurs = false
             do throws(KeychainError) {
                 let export = try SQLiteConnection(source.path, .immutable, identity: identity, busyTimeout: 0)
                 try KeychainExport.check(export, tables.keybag)
                 try KeychainExport.rows(export) { (row) throws(KeychainError) in
-                    try Self.take(row, transaction, protection, &result)
+                    isOurs = true
+                    try take(row, transaction, protection, &result)
+                    isOurs = false
                 }
             } catch {
                 // It is the export that is damaged, not the keychain.
-                guard error.code == .damagedDatabase else { throw error }
+                guard error.code == .damagedDatabase, !isOurs else { throw error }
                 throw KeychainError(.undecodable, "the export is damaged", cause: error)
             }
             return result
         }
     }
 
-    private static func take(
+    private func take(
         _ row: ItemRow?, _ transaction: SQLiteTransaction, _ protection: SealedProtection,
         _ result: inout KeychainImport
     ) throws(KeychainError) {
@@ -98,7 +101,7 @@ extension KeychainStore {
             let attributes = try protection.openAttributes(of: row)
             new.content = try protection.seal(attributes, try protection.openSecret(of: row), &new.header)
             (new.primaryKey, new.digests) = try protection.digests(of: attributes, new.header)
-            _ = try transaction.insert(new)
+            _ = try insert(new, transaction)
             result.imported += 1
         } catch {
             switch error.code {

@@ -60,6 +60,22 @@ struct DatabaseFile: Sendable {
         return Identity(device: status.device, inode: status.inode)
     }
 
+    /// Which file the database's log is; nil when there is none.
+    func logIdentity() -> Identity? {
+        let log = try? system.status(of: Self.path(path, with: "-wal"), in: currentDirectory, followLinks: false)
+        return log.map { Identity(device: $0.device, inode: $0.inode) }
+    }
+
+    /// True for a database without a byte. None is ever made so: somebody cut it off.
+    func isEmpty() throws(KeychainError) -> Bool {
+        do throws(SystemError) {
+            return try system.status(of: path, in: currentDirectory, followLinks: false).size == 0
+        } catch {
+            if error.errorNumber == ErrorNumber.noEntry { return false }
+            throw failure(error)
+        }
+    }
+
     /// True where nobody can write, and no log waits to be read: then SQLite is told that the file does not change, because
     /// it could not make the files that it needs beside one that does.
     func isUnchangeable() -> Bool {
@@ -107,16 +123,35 @@ struct DatabaseFile: Sendable {
         }
     }
 
-    /// Makes an empty file. Called ``alone(_:)``, when there is none.
-    func create() throws(KeychainError) {
-        // What a database that is gone left behind would be taken for the new one's.
-        try move(Self.companions, to: Self.damagedMark + time)
+    /// A new database while it is made: it gets the database's name when it is whole.
+    var unfinished: DatabaseFile { DatabaseFile(path: Self.path(path, with: ".making"), system: system, clock: clock) }
+
+    /// A new database that is whole and waits for its name: for as long as the old one still has it.
+    private var finished: FilePath { Self.path(path, with: ".new") }
+
+    /// Says that ``unfinished`` is whole. Called ``alone(_:)``.
+    func finish() throws(KeychainError) {
         do throws(SystemError) {
-            try system.openFile(path, [.read, .write, .create, .exclusive, .noFollow], permissions: 0o600).close()
+            try system.rename(
+                unfinished.path, in: currentDirectory, to: finished, in: currentDirectory, replacing: .allowed)
             try system.synchronizeDirectory(directory)
         } catch {
             throw failure(error)
         }
+    }
+
+    /// Gives a new database its name, where there is no other. False when there is none. Called ``alone(_:)``.
+    func install() throws(KeychainError) -> Bool {
+        guard (try? system.status(of: finished, in: currentDirectory, followLinks: false)) != nil else { return false }
+        // What a database that is gone left behind would be taken for the new one's.
+        try move(Self.companions, to: Self.damagedMark + time)
+        do throws(SystemError) {
+            try system.rename(finished, in: currentDirectory, to: path, in: currentDirectory, replacing: .forbidden)
+            try system.synchronizeDirectory(directory)
+        } catch {
+            throw failure(error)
+        }
+        return true
     }
 
     /// Makes an empty file where there is none, and says which it is: for a database that nobody else works on.
@@ -147,14 +182,10 @@ struct DatabaseFile: Sendable {
 
     private var time: String { UTCTime(clock.secondsSinceEpoch).description }
 
-    /// Moves a damaged database out of the way, with what lies beside it. False when somebody else did.
-    func setAside(_ damaged: Identity) throws(KeychainError) -> Bool {
-        try alone { () throws(KeychainError) in
-            guard try identity() == damaged else { return false }
-            try move([""] + Self.companions, to: Self.damagedMark + time)
-            do throws(SystemError) { try system.synchronizeDirectory(directory) } catch { throw failure(error) }
-            return true
-        }
+    /// Moves the database out of the way, with what lies beside it. Called ``alone(_:)``.
+    func setAside() throws(KeychainError) {
+        try move([""] + Self.companions, to: Self.damagedMark + time)
+        do throws(SystemError) { try system.synchronizeDirectory(directory) } catch { throw failure(error) }
     }
 
     /// Renames files beside each other; nothing is overwritten.
@@ -196,8 +227,10 @@ struct DatabaseFile: Sendable {
     private func damagedEntries() throws(SystemError) -> [String] {
         let opened = try system.openFile(directory, [.read, .directory])
         let prefix = path.lastComponent.description + Self.damagedMark
-        return try system.entries(opened.number).map(\.name.description).filter { name in
-            name.hasPrefix(prefix) && !Self.companions.contains { name.hasSuffix($0) }
+        let names = Set(try system.entries(opened.number).map(\.name.description).filter { $0.hasPrefix(prefix) })
+        // A log that a crash parted from its database counts for itself.
+        return names.filter { name in
+            !Self.companions.contains { name.hasSuffix($0) && names.contains(String(name.dropLast($0.count))) }
         }.sorted()
     }
 }

@@ -4,12 +4,18 @@ import ProtectionModel
 
 /// What a look at a keychain's database says.
 public struct KeychainCondition: Hashable, Sendable {
-    /// Items by class, tombstones and locked ones included.
+    /// Items by class, locked ones included, without tombstones.
     public var items: [ItemClass: Int]
+    /// What is left of synchronizable items that were deleted.
+    public var tombstones = 0
     /// How many items were set aside because they could not be opened.
     public var setAside: Int
+    /// The access groups of those, and how many each has.
+    public var setAsideGroups: [String: Int] = [:]
     /// The names of damaged databases beside this one, which were moved out of the way.
     public var damagedDatabases: [String]
+    /// What SQLite's check found, when it was asked for: names of tables and indexes, no content.
+    public var faults: [String] = []
 }
 
 extension KeychainStore {
@@ -30,13 +36,14 @@ extension KeychainStore {
         patience: Int32 = SQLiteTables.usualPatience
     ) throws(KeychainError) -> KeychainStore {
         let protection = SealedProtection(keys: keys)
+        let notices = KeychainNotices()
         let tables = SQLiteTables(
             file, keybag: keys.keybagIdentifier, digestKeyCheck: try protection.digestKeyCheck(), schema: schema,
-            patience: patience
+            patience: patience, notices: notices
         ) { (transaction) throws(KeychainError) in
             try renewDigests(transaction, protection)
         }
-        return KeychainStore(tables: tables, protection: protection)
+        return KeychainStore(tables: tables, protection: protection, notices: notices)
     }
 
     /// Makes all digests anew after the device key changed. Throws `locked` when one item cannot be opened now; those that
@@ -64,27 +71,37 @@ extension KeychainStore {
         }
     }
 
-    /// What there is. Reads nothing that is sealed, and makes no database.
-    public func condition() throws(KeychainError) -> KeychainCondition {
+    /// What there is. Reads nothing that is sealed; makes, moves and sets aside nothing. Throws what is wrong with the
+    /// database, `damagedDatabase` for one that the next request will move out of the way.
+    ///
+    /// `checking` all of it takes time, about a second for 100,000 items.
+    public func condition(checking: Bool = false) throws(KeychainError) -> KeychainCondition {
         guard let tables = tables as? SQLiteTables else {
             return KeychainCondition(
                 items: try tables.read { (reader) throws(KeychainError) in try Self.counts(reader) }, setAside: 0,
                 damagedDatabases: [])
         }
         var condition = KeychainCondition(items: [:], setAside: 0, damagedDatabases: try tables.file.damagedNames())
-        guard try tables.file.identity() != nil else { return condition }
-        try tables.transaction(isWriting: false) { (transaction) throws(KeychainError) in
-            condition.items = try Self.counts(transaction)
-            condition.setAside = try transaction.countSetAside()
+        let found = try tables.look { (transaction) throws(KeychainError) -> KeychainCondition in
+            var found = condition
+            found.items = try Self.counts(transaction)
+            found.setAside = try transaction.countSetAside()
+            found.setAsideGroups = try transaction.setAsideGroups()
+            found.tombstones = try Self.counts(transaction, tombstones: true).values.reduce(0, +)
+            if checking { found.faults = try transaction.faults() }
+            return found
         }
+        if let found { condition = found }
         return condition
     }
 
-    private static func counts(_ reader: any ItemTableReader) throws(KeychainError) -> [ItemClass: Int] {
+    private static func counts(
+        _ reader: any ItemTableReader, tombstones: Bool = false
+    ) throws(KeychainError) -> [ItemClass: Int] {
         var counts: [ItemClass: Int] = [:]
         for itemClass in ItemClass.stored {
             var filter = RowFilter(itemClass)
-            filter.isTombstone = nil
+            filter.isTombstone = tombstones
             counts[itemClass] = try reader.count(filter)
         }
         return counts

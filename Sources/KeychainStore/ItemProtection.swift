@@ -24,4 +24,11 @@ package protocol ItemProtection: AnyObject, Sendable {
 
     /// Opens the secret; nil when the item has none. Throws like ``attributes(of:)``.
     func secret(of row: ItemRow) throws(KeychainError) -> ItemSecret?
+
+    /// The row with the digests of its attributes, when it is what was sealed and only its digests are others; else nil.
+    func mended(_ row: ItemRow) throws(KeychainError) -> ItemRow?
+}
+
+extension ItemProtection {
+    package func mended(_ row: ItemRow) throws(KeychainError) -> ItemRow? { nil }
 }

@@ -7,6 +7,24 @@ package protocol ItemTables: AnyObject, Sendable {
 
     /// Runs `body` alone. What it wrote is there for good when this returns, and not at all when this throws.
     func write<R>(_ body: (any ItemTableWriter) throws(KeychainError) -> R) throws(KeychainError) -> R
+
+    /// The same, but throws `busy` at once where another process is writing.
+    func writeWithoutWaiting<R>(
+        _ body: (any ItemTableWriter) throws(KeychainError) -> R
+    ) throws(KeychainError) -> R
+
+    /// Runs `body` on the headers of rows, also where their digests are another device key's and cannot be made anew now.
+    func readHeaders<R>(_ body: (any ItemTableReader) throws(KeychainError) -> R) throws(KeychainError) -> R
+}
+
+extension ItemTables {
+    package func writeWithoutWaiting<R>(
+        _ body: (any ItemTableWriter) throws(KeychainError) -> R
+    ) throws(KeychainError) -> R { try write(body) }
+
+    package func readHeaders<R>(
+        _ body: (any ItemTableReader) throws(KeychainError) -> R
+    ) throws(KeychainError) -> R { try read(body) }
 }
 
 package protocol ItemTableReader {

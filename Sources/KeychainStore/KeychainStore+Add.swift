@@ -57,7 +57,8 @@ extension KeychainStore {
             if other.header.isTombstone {
                 try writer.remove(other)
             } else if try isLost(other) {
-                try writer.setAside(other)
+                // One that only had this row's digests goes to its own place.
+                try retire(other, writer)
             } else {
                 throw Self.duplicate(row.header.itemClass)
             }

@@ -10,12 +10,8 @@ extension KeychainStore {
             var count = 0
             for row in try rows(search.filter, writer) {
                 if !search.isDecided {
-                    switch try open(row, search, attributes: true, secret: false) {
-                    case .opened: break
-                    case .undecodable:
-                        try writer.setAside(row)
+                    guard case .opened = try open(row, search, attributes: true, secret: false, writer) else {
                         continue
-                    case .noMatch, .gone: continue
                     }
                 }
                 try delete(row, leavesTombstone: query.leavesTombstone, writer)

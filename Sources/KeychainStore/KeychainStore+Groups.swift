@@ -37,18 +37,14 @@ extension KeychainStore {
             return false
         }
         let everything = RowSearch(itemClass: row.header.itemClass)
-        switch try open(row, everything, attributes: true, secret: true) {
-        case .opened(let opened):
-            var moved = row
-            moved.header.accessGroup = group
-            try reseal(&moved, opened.attributes ?? [:], opened.secret)
-            try replace(moved, writer)
-            return true
-        case .undecodable:
-            try writer.setAside(row)
+        guard case .opened(let opened) = try open(row, everything, attributes: true, secret: true, writer) else {
             return false
-        case .gone, .noMatch: return false
         }
+        var moved = row
+        moved.header.accessGroup = group
+        try reseal(&moved, opened.attributes ?? [:], opened.secret)
+        try replace(moved, writer)
+        return true
     }
 
     private func allRows(of group: String, _ reader: any ItemTableReader) throws(KeychainError) -> [ItemRow] {

@@ -11,14 +11,13 @@ extension KeychainStore {
             var count = 0
             for row in try rows(search.filter, writer) {
                 if search.isDecided { try requirePossible(row.header, change) }
-                switch try open(row, search, attributes: true, secret: change.secret == nil) {
-                case .opened(let opened):
-                    try requirePossible(row.header, change)
-                    try replace(try changed(opened, change), writer)
-                    count += 1
-                case .undecodable: try writer.setAside(row)
-                case .noMatch, .gone: break
-                }
+                guard
+                    case .opened(let opened) = try open(
+                        row, search, attributes: true, secret: change.secret == nil, writer)
+                else { continue }
+                try requirePossible(row.header, change)
+                try replace(try changed(opened, change), writer)
+                count += 1
             }
             return count
         }

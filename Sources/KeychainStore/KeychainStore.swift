@@ -8,13 +8,15 @@ public final class KeychainStore: Sendable {
     let protection: any ItemProtection
     /// Seconds since 2001-01-01 00:00 UTC.
     let now: @Sendable () -> Double
+    let notices: KeychainNotices
 
     package init(
-        tables: any ItemTables, protection: any ItemProtection,
+        tables: any ItemTables, protection: any ItemProtection, notices: KeychainNotices = KeychainNotices(),
         now: @escaping @Sendable () -> Double = { ItemTime.now() }
     ) {
         self.tables = tables
         self.protection = protection
+        self.notices = notices
         self.now = now
     }
 

@@ -47,6 +47,33 @@ extension KeychainStore {
         }
     }
 
+    /// Opens a row that a writer found. What does not decode is retired; one that could be mended may be what is wanted.
+    func open(
+        _ row: ItemRow, _ search: RowSearch, attributes: Bool, secret: Bool, _ writer: any ItemTableWriter
+    ) throws(KeychainError) -> Opening {
+        let opening = try open(row, search, attributes: attributes, secret: secret)
+        guard case .undecodable = opening else { return opening }
+        guard let mended = try retire(row, writer), search.filter.matches(mended) else { return opening }
+        return try open(mended, search, attributes: attributes, secret: secret)
+    }
+
+    /// Sets a row aside that does not decode; or gives it its digests back when nothing else is wrong with it, and returns
+    /// it.
+    @discardableResult
+    func retire(_ row: ItemRow, _ writer: any ItemTableWriter) throws(KeychainError) -> ItemRow? {
+        if let mended = try protection.mended(row) {
+            do throws(KeychainError) {
+                try writer.replace(mended)
+                return mended
+            } catch {
+                // Another row has its names by now.
+                guard error.code == .duplicateItem else { throw error }
+            }
+        }
+        try writer.setAside(row)
+        return nil
+    }
+
     /// True when a row can never be opened again. A locked row may well be whole.
     func isLost(_ row: ItemRow) throws(KeychainError) -> Bool {
         do throws(KeychainError) {

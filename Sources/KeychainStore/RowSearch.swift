@@ -12,6 +12,9 @@ struct RowSearch {
     /// True when the tables alone decide what matches.
     var isDecided: Bool { rest.isEmpty && hostOrSubdomain == nil }
 
+    /// True when it looks for nothing by its digest.
+    var needsNoDigest: Bool { isDecided && filter.digests.isEmpty && filter.primaryKey == nil }
+
     /// Everything of a class.
     init(itemClass: ItemClass) {
         filter = RowFilter(itemClass)

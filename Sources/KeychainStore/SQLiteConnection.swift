@@ -20,6 +20,12 @@ final class SQLiteConnection: @unchecked Sendable {
     private static let maximumStatements = 200
     /// The file that it opened.
     let identity: DatabaseFile.Identity
+    /// The log that it has open, as far as that is known.
+    var log: DatabaseFile.Identity?
+    /// SQLite's number for the state that was looked at last: another one says that somebody else wrote.
+    var dataVersion: Int64?
+    /// SQLite's number for the tables that were looked at last.
+    var schemaVersion: Int64?
 
     /// Opens a database that is there. `busyTimeout` is how long it waits for other processes, in milliseconds.
     init(
@@ -84,6 +90,9 @@ final class SQLiteConnection: @unchecked Sendable {
             try execute("PRAGMA " + pragma)
         }
     }
+
+    /// How long it waits for other processes from now on, in milliseconds.
+    func setPatience(_ milliseconds: Int32) { sqlite3_busy_timeout(database, milliseconds) }
 
     /// The error of a result.
     func failure(_ code: Int32) -> KeychainError {

@@ -9,6 +9,9 @@ struct SQLiteError: Error, Hashable, CustomStringConvertible {
     /// The `errno` of the call below it, or 0.
     let errorNumber: Int32
 
+    /// What SQLite says of a damaged file.
+    static let damaged = SQLiteError(code: SQLITE_CORRUPT, errorNumber: 0)
+
     /// The result code without its extension.
     var primaryCode: Int32 { code & 0xFF }
     /// The database's own text for the code: it names nothing that is stored.
@@ -20,6 +23,9 @@ struct SQLiteError: Error, Hashable, CustomStringConvertible {
 
     /// True when a row with the same key is there.
     var isUniqueViolation: Bool { code == Self.uniqueViolation || code == Self.primaryKeyViolation }
+
+    /// True when a value is not one that the column takes.
+    var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT || primaryCode == SQLITE_MISMATCH }
 
     /// True when the connection is as good as before.
     var leavesConnection: Bool { primaryCode == SQLITE_CONSTRAINT || primaryCode == SQLITE_BUSY }

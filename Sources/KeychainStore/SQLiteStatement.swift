@@ -92,6 +92,17 @@ final class SQLiteStatement {
         return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
     }
 
+    /// A value as it is stored.
+    func value(_ column: Int32) -> SQLiteValue {
+        switch sqlite3_column_type(pointer, column) {
+        case SQLITE_NULL: .null
+        case SQLITE_INTEGER: .integer(integer(column))
+        // A text that is none goes over as its bytes, which the column then refuses.
+        case SQLITE_TEXT: text(column).map { .text($0) } ?? .blob(blob(column))
+        default: .blob(blob(column))
+        }
+    }
+
     /// Nil unless it is UTF-8.
     func text(_ column: Int32) -> String? { String(validating: blob(column), as: UTF8.self) }
 

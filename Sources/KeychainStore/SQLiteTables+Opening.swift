@@ -7,12 +7,14 @@ import Synchronization
 /// Opening, checking and making the database.
 extension SQLiteTables {
     /// How often the database may be replaced while it is opened.
-    private static let attempts = 16
+    static let attempts = 16
 
     /// What a look at a database says has to be done before it can be used.
     private enum Readiness {
         case ready
-        case needsPreparing
+        case needsMigration
+        /// Its digests are another device key's.
+        case needsDigests
     }
 
     /// A connection to the database that the name leads to, which is made, prepared or moved away before where it has to
@@ -24,9 +26,12 @@ extension SQLiteTables {
                 continue
             }
             guard let connection = try connect(mode, identity) else { continue }
+            let log = connection.mode == .immutable ? nil : file.logIdentity()
             // What was opened is what was looked at, when the name leads there before and after.
             if try file.identity() == identity {
+                connection.log = log
                 connection.leavesLog = false
+                readyIdentity.withLock { $0 = identity }
                 return connection
             }
         }
@@ -39,6 +44,7 @@ extension SQLiteTables {
     ) throws(KeychainError) -> SQLiteConnection? {
         var connection: SQLiteConnection?
         do throws(KeychainError) {
+            if try file.isEmpty() { throw KeychainError(.damagedDatabase, "the keychain's database is empty") }
             let new = try opened(mode, identity)
             connection = new
             if try readiness(new) == .ready { return new }
@@ -46,7 +52,7 @@ extension SQLiteTables {
             return nil
         } catch {
             if error.code == .damagedDatabase {
-                guard try setAside(connection, identity) else { return nil }
+                guard try setAside(identity, connection) else { return nil }
                 throw error
             }
             // Somebody moved it away between the look at it and the opening.
@@ -56,11 +62,41 @@ extension SQLiteTables {
         }
     }
 
-    private func setAside(
-        _ connection: SQLiteConnection?, _ identity: DatabaseFile.Identity
-    ) throws(KeychainError) -> Bool {
-        guard let connection else { return try file.setAside(identity) }
-        return try setAside(connection)
+    /// True when a connection may be used: inside a transaction, and cheap when nobody else wrote since the last time.
+    func isReady(_ connection: SQLiteConnection) throws(KeychainError) -> Bool {
+        guard try connection.number("PRAGMA data_version") != connection.dataVersion else { return true }
+        return try look(connection) == .ready
+    }
+
+    /// Runs `body` on a database as it is: nothing is made, prepared, moved or set aside. Nil when there is none.
+    func look<R>(_ body: (SQLiteTransaction) throws(KeychainError) -> R) throws(KeychainError) -> R? {
+        guard let identity = try file.identity() else { return nil }
+        if try file.isEmpty() { throw KeychainError(.damagedDatabase, "the keychain's database is empty") }
+        let connection: SQLiteConnection
+        do throws(KeychainError) { connection = try opened(.reading, identity) } catch {
+            guard error.code == .notAvailable, file.isUnchangeable() else { throw error }
+            return try look(try opened(.immutable, identity), body)
+        }
+        return try look(connection, body)
+    }
+
+    private func look<R>(
+        _ connection: SQLiteConnection, _ body: (SQLiteTransaction) throws(KeychainError) -> R
+    ) throws(KeychainError) -> R? {
+        try connection.transaction("BEGIN") { () throws(KeychainError) -> R? in
+            guard try look(connection) != .needsMigration else { return nil }
+            return try body(SQLiteTransaction(connection, isWriting: false))
+        }
+    }
+
+    package func readHeaders<R>(
+        _ body: (any ItemTableReader) throws(KeychainError) -> R
+    ) throws(KeychainError) -> R {
+        let result = try look { (transaction) throws(KeychainError) in try body(transaction) }
+        guard let result else {
+            throw KeychainError(.locked, "the keychain has to be brought up to date: unlock first")
+        }
+        return result
     }
 
     /// Opens the database on a disk that cannot be written.
@@ -81,11 +117,26 @@ extension SQLiteTables {
     }
 
     private func readiness(_ connection: SQLiteConnection) throws(KeychainError) -> Readiness {
-        try connection.transaction("BEGIN") { () throws(KeychainError) in
-            guard try storedVersion(connection) == schema.version else { return .needsPreparing }
-            try schema.check(connection)
-            return try storedCheck(connection) == digestKeyCheck ? .ready : .needsPreparing
+        try connection.transaction("BEGIN") { () throws(KeychainError) in try look(connection) }
+    }
+
+    /// Inside a transaction.
+    private func look(_ connection: SQLiteConnection) throws(KeychainError) -> Readiness {
+        let state = try connection.number("PRAGMA data_version")
+        guard try storedVersion(connection) == schema.version else { return .needsMigration }
+        let tables = try connection.number("PRAGMA schema_version")
+        if tables == nil || tables != connection.schemaVersion { try schema.check(connection) }
+        guard try storedCheck(connection) == digestKeyCheck else {
+            // Another process has another device key. Making the digests anew here would undo what it did.
+            guard readyIdentity.withLock({ $0 }) != connection.identity else {
+                throw KeychainError(
+                    .notAvailable, "the keychain's digests are another device key's now: open the keychain again")
+            }
+            return .needsDigests
         }
+        connection.schemaVersion = tables
+        connection.dataVersion = state
+        return .ready
     }
 
     /// The format version. Throws for a database that is not a keychain's, and for one from the future.
@@ -121,7 +172,10 @@ extension SQLiteTables {
     /// key's: each in one transaction, and by one process alone.
     private func prepare() throws(KeychainError) {
         try file.alone { () throws(KeychainError) in
-            if try file.identity() == nil { try file.create() }
+            if try file.identity() == nil, try !file.install() {
+                _ = try make(from: nil)
+                _ = try file.install()
+            }
             guard let identity = try file.identity() else {
                 throw KeychainError(.busy, "the keychain's database was removed while it was made")
             }
@@ -135,6 +189,50 @@ extension SQLiteTables {
                 try connection.statement("UPDATE keychain SET digest_key_check = ?").run([.blob(digestKeyCheck)])
             }
         }
+    }
+
+    /// Makes a whole new database beside the present one, with what can be read of a damaged one. Returns how many rows
+    /// that are.
+    private func make(from damaged: SQLiteConnection?) throws(KeychainError) -> Int {
+        let unfinished = file.unfinished
+        unfinished.discard()
+        let count = try make(unfinished, try unfinished.createAlone(), from: damaged)
+        try file.finish()
+        return count
+    }
+
+    private func make(
+        _ unfinished: DatabaseFile, _ identity: DatabaseFile.Identity, from damaged: SQLiteConnection?
+    ) throws(KeychainError) -> Int {
+        let connection = try SQLiteConnection(unfinished.path, .writing, identity: identity, busyTimeout: patience)
+        return try connection.transaction("BEGIN IMMEDIATE") { () throws(KeychainError) in
+            try migrate(connection, from: 0)
+            guard let damaged else { return 0 }
+            // Which digest key they were made under is not certain, nor that they are whole: all are made anew.
+            try connection.statement("UPDATE keychain SET digest_key_check = zeroblob(16)").run()
+            return try DatabaseSalvage(from: damaged, into: connection).run()
+        }
+    }
+
+    /// Moves a damaged database out of the way, where it is kept as it is, and begins a new one with the rows that can
+    /// still be read of it. False when another process did.
+    func setAside(
+        _ identity: DatabaseFile.Identity, _ damaged: SQLiteConnection?
+    ) throws(KeychainError) -> Bool {
+        damaged?.leavesLog = true
+        let count = try file.alone { () throws(KeychainError) -> Int? in
+            guard try file.identity() == identity else { return nil }
+            // SQLite takes away the log of an empty database that it opens.
+            let source = try file.isEmpty() ? nil : try? opened(.reading, identity)
+            let count = try make(from: source)
+            try file.setAside()
+            _ = try file.install()
+            return count
+        }
+        closeIdle()
+        guard let count else { return false }
+        notices.tell(.databaseSetAside(keptRows: count))
+        return true
     }
 
     private func migrate(_ connection: SQLiteConnection, from version: Int) throws(KeychainError) {

@@ -18,6 +18,8 @@ package final class SQLiteTables: ItemTables {
         var identity: DatabaseFile.Identity?
         var readers: [SQLiteConnection] = []
         var writer: SQLiteConnection?
+
+        var all: [SQLiteConnection] { readers + (writer.map { [$0] } ?? []) }
     }
 
     let file: DatabaseFile
@@ -28,13 +30,17 @@ package final class SQLiteTables: ItemTables {
     /// Makes all digests anew, inside a transaction.
     let renewDigests: @Sendable (SQLiteTransaction) throws(KeychainError) -> Void
     private let pool = Mutex(Pool())
+    /// The database that was found to have this device key's digests.
+    let readyIdentity = Mutex<DatabaseFile.Identity?>(nil)
+    /// What happened to items and database that nobody asked for.
+    let notices: KeychainNotices
     /// One writer of this process at a time: threads wait for each other here rather than ask SQLite again and again.
     private let writing = ThreadLock()
     private let process = SecretMemory.processToken
 
     init(
         _ file: DatabaseFile, keybag: KeybagIdentifier, digestKeyCheck: [UInt8], schema: DatabaseSchema = .current,
-        patience: Int32 = SQLiteTables.usualPatience,
+        patience: Int32 = SQLiteTables.usualPatience, notices: KeychainNotices = KeychainNotices(),
         renewDigests: @escaping @Sendable (SQLiteTransaction) throws(KeychainError) -> Void
     ) {
         self.file = file
@@ -42,6 +48,7 @@ package final class SQLiteTables: ItemTables {
         self.digestKeyCheck = digestKeyCheck
         self.schema = schema
         self.patience = patience
+        self.notices = notices
         self.renewDigests = renewDigests
     }
 
@@ -53,9 +60,15 @@ package final class SQLiteTables: ItemTables {
         try transaction(isWriting: true) { (transaction) throws(KeychainError) in try body(transaction) }
     }
 
+    package func writeWithoutWaiting<R>(
+        _ body: (any ItemTableWriter) throws(KeychainError) -> R
+    ) throws(KeychainError) -> R {
+        try transaction(isWriting: true, waits: false) { (transaction) throws(KeychainError) in try body(transaction) }
+    }
+
     /// Runs `body` in a transaction of a connection of its own.
     func transaction<R>(
-        isWriting: Bool, _ body: (SQLiteTransaction) throws(KeychainError) -> R
+        isWriting: Bool, waits: Bool = true, _ body: (SQLiteTransaction) throws(KeychainError) -> R
     ) throws(KeychainError) -> R {
         // SQLite's locks do not pass to a forked child.
         guard process == SecretMemory.processToken else {
@@ -63,28 +76,36 @@ package final class SQLiteTables: ItemTables {
         }
         if isWriting { writing.lock() }
         defer { if isWriting { writing.unlock() } }
-        let connection = try take(isWriting: isWriting)
-        do throws(KeychainError) {
-            let result = try connection.transaction(isWriting ? "BEGIN IMMEDIATE" : "BEGIN") {
-                () throws(KeychainError) in
-                try body(SQLiteTransaction(connection, isWriting: isWriting))
+        for _ in 0..<Self.attempts {
+            let connection = try take(isWriting: isWriting)
+            connection.setPatience(waits ? patience : 0)
+            let result: R?
+            do throws(KeychainError) {
+                result = try connection.transaction(isWriting ? "BEGIN IMMEDIATE" : "BEGIN") {
+                    () throws(KeychainError) -> R? in
+                    guard try isReady(connection) else { return nil }
+                    return try body(SQLiteTransaction(connection, isWriting: isWriting))
+                }
+                if isWriting, result != nil { try requireStillThere(connection) }
+            } catch {
+                if error.code == .damagedDatabase, error.databaseResult != nil {
+                    _ = try setAside(connection.identity, connection)
+                } else if !connection.isInTransaction, error.databaseResult.map(\.leavesConnection) ?? true {
+                    give(connection, isWriting: isWriting)
+                }
+                throw error
             }
-            if isWriting { try requireStillThere(connection) }
+            // One that is not ready any more is opened again, which does what has to be done before.
+            guard let result else { continue }
             give(connection, isWriting: isWriting)
             return result
-        } catch {
-            if error.code == .damagedDatabase, error.databaseResult != nil {
-                _ = try setAside(connection)
-            } else if !connection.isInTransaction, error.databaseResult.map(\.leavesConnection) ?? true {
-                give(connection, isWriting: isWriting)
-            }
-            throw error
         }
+        throw KeychainError(.busy, "the keychain's database is changed again and again")
     }
 
-    /// What was written to a database that nobody finds any more is lost.
+    /// What was written to a database or a log that nobody finds any more is lost.
     private func requireStillThere(_ connection: SQLiteConnection) throws(KeychainError) {
-        guard try file.identity() == connection.identity else {
+        guard try file.identity() == connection.identity, file.logIdentity() == connection.log else {
             throw KeychainError(.busy, "the keychain's database was replaced during the call: what it wrote is lost")
         }
     }
@@ -93,9 +114,11 @@ package final class SQLiteTables: ItemTables {
 
     private func take(isWriting: Bool) throws(KeychainError) -> SQLiteConnection {
         let identity = try file.identity()
+        let log = file.logIdentity()
+        let isEmpty = try file.isEmpty()
         // What is outdated is closed at the end of the call, outside the lock.
         let (idle, outdated) = pool.withLock { pool -> (SQLiteConnection?, Pool?) in
-            guard pool.identity == identity, identity != nil else {
+            guard pool.identity == identity, identity != nil, !isEmpty, pool.all.allSatisfy({ $0.log == log }) else {
                 defer { pool = Pool(identity: identity) }
                 return (nil, pool)
             }
@@ -103,6 +126,7 @@ package final class SQLiteTables: ItemTables {
             defer { pool.writer = nil }
             return (pool.writer, nil)
         }
+        if isEmpty { for connection in outdated?.all ?? [] { connection.leavesLog = true } }
         defer { withExtendedLifetime(outdated) {} }
         if let idle { return idle }
         return try connect(isWriting ? .writing : .reading)
@@ -128,14 +152,5 @@ package final class SQLiteTables: ItemTables {
             defer { pool = Pool() }
             return pool
         }
-    }
-
-    /// Moves the database away that was found to be damaged. False when another process did. It is kept as it is: what is
-    /// still open of it is closed afterwards, and does not bring its log into it.
-    func setAside(_ damaged: SQLiteConnection) throws(KeychainError) -> Bool {
-        damaged.leavesLog = true
-        let isMoved = try file.setAside(damaged.identity)
-        closeIdle()
-        return isMoved
     }
 }

@@ -89,10 +89,19 @@ final class SQLiteTransaction: ItemTableWriter {
         do throws(KeychainError) {
             try statement.run([.null] + values)
         } catch {
+            try requireNumbers(table, error)
             guard error.code == .duplicateItem, try setAsideBroken(row.primaryKey, table) else { throw error }
             try statement.run([.null] + values)
         }
         return connection.lastNumber
+    }
+
+    /// A row that somebody gave the greatest number leaves none for the next: that is damage, and no full disk.
+    private func requireNumbers(_ itemClass: ItemClass, _ failure: KeychainError) throws(KeychainError) {
+        guard failure.code == .diskFull,
+            try connection.number("SELECT max(number) FROM \(itemClass.rawValue)") == .max
+        else { return }
+        throw SQLiteError.damaged.keychainError
     }
 
     func replace(_ row: ItemRow) throws(KeychainError) {
@@ -151,22 +160,20 @@ final class SQLiteTransaction: ItemTableWriter {
 
     // MARK: Everything
 
-    /// How many rows of a class there are, whatever they are.
-    func count(_ itemClass: ItemClass) throws(KeychainError) -> Int {
-        Int(try connection.number("SELECT count(*) FROM \(itemClass.rawValue)") ?? 0)
-    }
-
     func countSetAside() throws(KeychainError) -> Int {
         Int(try connection.number("SELECT count(*) FROM set_aside") ?? 0)
     }
 
-    /// Gives a row new digests and leaves what is sealed as it is.
-    func replaceDigests(
-        of row: ItemRow, primaryKey: LookupDigest, digests: [String: LookupDigest]
-    ) throws(KeychainError) {
-        var changed = row
-        changed.primaryKey = primaryKey
-        changed.digests = digests
-        try replace(changed)
+    func setAsideGroups() throws(KeychainError) -> [String: Int] {
+        let statement = try connection.statement("SELECT access_group, count(*) FROM set_aside GROUP BY access_group")
+        defer { statement.reset() }
+        var groups: [String: Int] = [:]
+        while try statement.step() { groups[statement.text(0) ?? "", default: 0] += Int(statement.integer(1)) }
+        return groups
+    }
+
+    /// What SQLite finds wrong in the file, indexes included.
+    func faults() throws(KeychainError) -> [String] {
+        try connection.texts("PRAGMA integrity_check(10)").filter { $0 != "ok" }
     }
 }

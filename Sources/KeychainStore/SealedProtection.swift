@@ -314,6 +314,21 @@ package final class SealedProtection: ItemProtection {
         try keys.withDigestKey { (key) throws(KeychainError) in try SealedDigests.all(attributes, header, key) }
     }
 
+    package func mended(_ row: ItemRow) throws(KeychainError) -> ItemRow? {
+        // Whose digests a tombstone has nobody knows but they.
+        guard !row.header.isTombstone else { return nil }
+        do throws(KeychainError) {
+            let attributes = try openAttributes(of: row)
+            _ = try openSecret(of: row)
+            var mended = row
+            (mended.primaryKey, mended.digests) = try digests(of: attributes, row.header)
+            return mended.primaryKey == row.primaryKey && mended.digests == row.digests ? nil : mended
+        } catch {
+            guard error.code == .undecodable else { throw error }
+            return nil
+        }
+    }
+
     /// A row whose digests are not those of its attributes was changed in its digest columns.
     /// A tombstone keeps the digests of an item whose names it does not say.
     private func check(_ row: ItemRow, _ attributes: ItemDictionary) throws(KeychainError) {

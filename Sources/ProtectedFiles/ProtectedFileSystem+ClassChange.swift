@@ -41,6 +41,7 @@ extension ProtectedFileSystem {
         _ path: FilePath, in directory: Int32, _ wanted: ProtectionClass
     ) throws -> ClassChange {
         let descriptor = try system.openFile(path, in: directory, [.read, .directory, .noFollow])
+        try requireForeignDirectory(descriptor.number)
         let record = KeyRecord(directory: wanted, keybag: keys.keybagIdentifier)
         let present = try StoredRecord.attribute(of: descriptor.number, system)
         try StoredRecord.refuseNewer(present)
@@ -70,6 +71,7 @@ extension ProtectedFileSystem {
     /// Copies the content into a new container with a new key, which takes the file's name.
     private func rekeyFile(_ path: FilePath, in directory: Int32, _ wanted: ProtectionClass) throws -> ClassChange {
         let parent = DirectoryHandle(try system.openFile(path.parent, in: directory, [.read, .directory]))
+        try requireForeignDirectory(parent.number)
         guard
             let pending = try PendingConversion.prepare(path.lastComponent, in: parent, .rekey(wanted), self)
         else { return ClassChange(changed: false, from: wanted, to: wanted) }

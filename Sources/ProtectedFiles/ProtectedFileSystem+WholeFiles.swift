@@ -30,7 +30,7 @@ extension ProtectedFileSystem {
         from source: @escaping Source
     ) throws -> (length: UInt64, protectionClass: ProtectionClass) {
         let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
-        try requireForeign(directory: parent.number)
+        try requireForeignDirectory(parent.number)
         let keys = ReplacementKeys(self.keys, class: requested)
         defer { withExtendedLifetime(keys) {} }
         let old = try OldFile.find(
@@ -106,7 +106,7 @@ final class OldFile: Sendable {
         return OldFile(descriptor, status, protectionClass)
     }
 
-    private static func isThere(_ name: FilePath, in directory: Int32, _ system: any SystemCalls) throws -> Bool {
+    static func isThere(_ name: FilePath, in directory: Int32, _ system: any SystemCalls) throws -> Bool {
         do throws(SystemError) {
             _ = try system.status(of: name, in: directory, followLinks: false)
             return true

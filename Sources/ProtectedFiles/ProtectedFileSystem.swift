@@ -28,13 +28,12 @@ public struct ProtectedFileSystem: Sendable {
         if excluded.contains(FileIdentity(status)) { throw TreeConversion.isOwnHome }
     }
 
-    /// Throws `unsupported` for a directory in which Candado keeps files of its own: the home, or one right below it, which
-    /// may have been made since the home was looked at.
-    func requireForeign(directory: Int32) throws {
+    /// Throws `unsupported` for a directory of Candado's own home and for those in it: the keychain's database, the agent's
+    /// socket and what is not there yet lie one below.
+    func requireForeignDirectory(_ directory: Int32) throws {
         guard !excluded.isEmpty else { return }
         try requireForeign(try system.status(directory))
-        let above = try system.openFile("..", in: directory, [.read, .directory])
-        try requireForeign(try system.status(above.number))
+        try requireForeign(try system.status(of: "..", in: directory, followLinks: false))
     }
 
     /// What a handle is for.
@@ -107,7 +106,7 @@ public struct ProtectedFileSystem: Sendable {
         _ path: FilePath, in directory: Int32, _ requested: ProtectionClass?
     ) throws -> ProtectedFile {
         let parent = try system.openFile(path.parent, in: directory, [.read, .directory])
-        try requireForeign(directory: parent.number)
+        try requireForeignDirectory(parent.number)
         let newKey = try keys.makeFileKey(for: try classOfNewFile(in: parent.number, requested), flags: [])
         let staged = try StagedFile(in: parent.number, system)
         // The record before the first data: there is never a container without one.

@@ -97,7 +97,7 @@ public struct TreeConversion: Sendable {
         }
     }
 
-    /// Whether the path is one of the excluded files or directories, or lies in one.
+    /// Whether the path is one of the excluded files or directories, or lies in one, or in a keybag's home.
     public func isExcluded(_ path: FilePath) throws(ProtectionError) -> Bool {
         try ProtectionError.mapping(at: path) {
             try isExcluded(path, try files.system.status(of: path, in: currentDirectory, followLinks: false))
@@ -114,13 +114,21 @@ public struct TreeConversion: Sendable {
                 permissions: 0), system)
         var identity = FileIdentity(try system.status(above.number))
         while true {
-            if options.excluded.contains(identity) { return true }
+            if try options.excluded.contains(identity) || isMarkedAsHome(above.number) { return true }
             let next = try system.openFile("..", in: above.number, [.read, .directory])
             let found = FileIdentity(try system.status(next.number))
             if found == identity { return false }
             identity = found
             above = next
         }
+    }
+
+    /// Whether a directory holds all names of one of the sets by which homes are known.
+    private func isMarkedAsHome(_ directory: Int32) throws -> Bool {
+        for marks in options.homeMarks where !marks.isEmpty {
+            if try marks.allSatisfy({ try OldFile.isThere($0, in: directory, files.system) }) { return true }
+        }
+        return false
     }
 
     /// Puts one name that is no directory into the batch, or says why not.

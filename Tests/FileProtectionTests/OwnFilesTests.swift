@@ -67,6 +67,60 @@ import Testing
         }
     }
 
+    /// What lies in a directory of the home, is made there later, or is not there yet is the home's all the same.
+    @Test(
+        arguments: [
+            "settings", "entitlements.json", "new", "keychain/keychain.sqlite", "keychain/keychain.sqlite-wal",
+            "keychain/new",
+            "state/new", "run/new", "state/later/new",
+        ] as [FilePath])
+    func nothingIsWrittenIntoTheHome(name: FilePath) throws {
+        let fixture = try AppFixture()
+        let home = fixture.directory.appending("home")
+        let protection = try opened(fixture) { _ in nil }
+        // Made after the home was looked at, as by an agent.
+        for directory in ["keychain", "run", "state/later"] as [FilePath] {
+            let path = home.appending(directory)
+            if mkdir(path.description, 0o700) != 0 { #expect(errno == EEXIST, "\(directory)") }
+        }
+        let path = home.appending(name)
+        #expect(code { try protection.write([1], to: path) } == .unsupported)
+        #expect(code { _ = try protection.open(path, for: .creating(.complete)) } == .unsupported)
+        #expect(access(path.description, F_OK) != 0)
+        #expect(code { try protection.setProtectionClass(.complete, of: path.parent) } == .unsupported)
+        try protection.write([1], to: fixture.path("beside"))
+    }
+
+    @Test(arguments: ["keychain", "keychain/keychain.sqlite", "state", "."] as [FilePath])
+    func anotherHomeIsNotConvertedFromBelowItsTop(name: FilePath) throws {
+        let fixture = try AppFixture()
+        let protection = try opened(fixture) { _ in nil }
+        let other = fixture.directory.appending("other")
+        for directory in [other, other.appending("keychain"), other.appending("state")] {
+            try #require(mkdir(directory.description, 0o700) == 0)
+        }
+        for file in [
+            "keybag.json", "keybag.lock", "keychain/keychain.sqlite", "state/device-key", "state/device-key.backup",
+        ] as [FilePath] {
+            try fixture.directory.write([1, 2, 3], to: ("other" as FilePath).appending(file))
+        }
+        var options = TreeConversion.Options()
+        options.recursive = true
+        let collected = Mutex<[ConversionOutcome]>([])
+        try protection.convert(other.appending(name), .protect(.complete), options: options) { outcome in
+            collected.withLock { $0.append(outcome) }
+        }
+        let outcomes = collected.withLock { $0 }
+        try #require(!outcomes.isEmpty)
+        for outcome in outcomes {
+            guard case .failed(let error) = outcome.result else {
+                Issue.record("\(outcome)")
+                continue
+            }
+            #expect(error.reason == .ownHome)
+        }
+    }
+
     @Test func aHomeThatCannotBeLookedAtStopsEverything() throws {
         let fixture = try AppFixture()
         #expect(

@@ -25,7 +25,7 @@ import SecretMemory
         let query: ItemDictionary = ["class": .text(itemClass), "m_Limit": .text("m_LimitAll")]
         for request in [
             KeychainRequest.list(query), .find(query.merging(["r_Data": .boolean(true)]) { $1 }),
-            .add(["class": .text(itemClass), "acct": .text("a")]), .delete(query),
+            .add(["class": .text(itemClass), "acct": .text("a")]), .delete(["class": .text(itemClass)]),
         ] {
             do throws(KeychainError) {
                 try store.perform(request, as: caller) { _ in }

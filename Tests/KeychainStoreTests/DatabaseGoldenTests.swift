@@ -66,8 +66,8 @@ import Testing
             #expect(found.first?.secret?.revealed == secret.map { Array($0.utf8) }, "\(name)")
         }
         let condition = try store.condition()
-        #expect(condition.items == [.genericPassword: 10, .internetPassword: 1, .certificate: 0, .key: 0])
-        #expect(condition.setAside == 0)
+        #expect(condition.items == [.genericPassword: 9, .internetPassword: 1, .certificate: 0, .key: 0])
+        #expect(condition.tombstones == 1 && condition.setAside == 0)
     }
 
     /// Makes the golden database in $CANDADO_WRITE_GOLDEN, once for each format version.
