@@ -27,7 +27,9 @@ extension Agent {
         ) {
             if let given { return .success(given) }
             return Result { () throws(KeychainError) in
-                try KeychainStore.open(home.keychain, keys: keys, system: system, clock: clock)
+                let store = try KeychainStore.open(home.keychain, keys: keys, system: system, clock: clock)
+                store.observeNotices { log.warning($0.description) }
+                return store
             }
         }
     }
