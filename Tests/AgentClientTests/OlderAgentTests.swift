@@ -31,7 +31,8 @@ import Testing
     @Test func itsUserIsToldHowToEndIt() throws {
         let error = Self.error(try Self.agent { 7 })
         #expect(error?.code == .agentNotReachable)
-        #expect(error?.message.contains("older build") == true && error?.message.contains("candado agent --stop") == true)
+        #expect(
+            error?.message.contains("older build") == true && error?.message.contains("candado agent --stop") == true)
         let cause = try #require(error?.cause as? ProtectionError)
         #expect(AgentTrouble(cause) == .otherVersion)
     }
