@@ -31,20 +31,30 @@ package final class SealedProtection: ItemProtection {
     ) throws(KeychainError) -> ItemContent {
         var plaintext = try SealedAttributes.encode(attributes)
         defer { plaintext.wipe() }
-        let pair = try translatingErrors { () throws(CryptographyError) in try RandomBytes.bytes(Self.pairSize) }
-        let (generation, content) = try keys.withItemKeys(of: header.accessibility, generation: nil) {
-            (keys) throws(KeychainError) in
-            var sealed = header
-            sealed.generation = keys.generation
-            let content = try Self.seal(plaintext, secret, sealed, pair, keys)
-            return (keys.generation, content)
+        guard let secret else { return try seal(plaintext, padded: nil, &header) }
+        // Before the keys are asked for: a lock waits for whoever has them, and a large room takes the kernel milliseconds.
+        let padded = try Self.pad(secret)
+        return try padded.withUnsafeBytes { (padded) throws(KeychainError) in
+            try seal(plaintext, padded: padded, &header)
         }
-        header.generation = generation
+    }
+
+    private func seal(
+        _ plaintext: [UInt8], padded: UnsafeRawBufferPointer?, _ header: inout ItemHeader
+    ) throws(KeychainError) -> ItemContent {
+        let pair = try translatingErrors { () throws(CryptographyError) in try RandomBytes.bytes(Self.pairSize) }
+        var sealed = header
+        let content = try keys.withItemKeys(of: header.accessibility, generation: nil) {
+            (keys) throws(KeychainError) in
+            sealed.generation = keys.generation
+            return try Self.seal(plaintext, padded, sealed, pair, keys)
+        }
+        header = sealed
         return content
     }
 
     private static func seal(
-        _ plaintext: [UInt8], _ secret: ItemSecret?, _ header: ItemHeader, _ pair: [UInt8],
+        _ plaintext: [UInt8], _ secret: UnsafeRawBufferPointer?, _ header: ItemHeader, _ pair: [UInt8],
         _ keys: borrowing ItemKeys
     ) throws(KeychainError) -> ItemContent {
         let associated = metadataBinding(header, pair: pair, hasSecret: secret != nil)
@@ -58,16 +68,13 @@ package final class SealedProtection: ItemProtection {
     }
 
     private static func seal(
-        _ secret: ItemSecret, _ header: ItemHeader, _ pair: [UInt8], metadata: [UInt8], _ keys: borrowing ItemKeys
+        _ padded: UnsafeRawBufferPointer, _ header: ItemHeader, _ pair: [UInt8], metadata: [UInt8],
+        _ keys: borrowing ItemKeys
     ) throws(KeychainError) -> [UInt8] {
-        let padded = try pad(secret)
         let key = try random(ChunkCipher.keySize)
         let wrap = try wrap(key, under: keys.secretWrapping)
         let associated = secretBinding(header, pair: pair, metadata: metadata)
-        let sealed = try padded.withUnsafeBytes { (padded) throws(KeychainError) in
-            try seal(padded, under: key, associated)
-        }
-        return [version] + pair + wrap + sealed
+        return [version] + pair + wrap + (try seal(padded, under: key, associated))
     }
 
     private static func random(_ count: Int) throws(KeychainError) -> SecretBytes {
@@ -166,24 +173,26 @@ package final class SealedProtection: ItemProtection {
         }
         let header = row.header
         let associated = Self.secretBinding(header, pair: pair, metadata: metadata)
-        return try keys.withItemKeys(of: header.accessibility, generation: header.generation) {
-            (keys) throws(KeychainError) in
-            try Self.openSecret(secret, under: keys.secretWrapping, associated)
+        let size = secret.count - Self.prefixSize - Self.wrapSize - ChunkCipher.sealSize
+        guard size >= Self.paddingStep, size % Self.paddingStep == 0 else { throw Self.undecodable }
+        // Before the keys, as in sealing.
+        var padded = try secretRoom(size)
+        try padded.withUnsafeMutableBytes { (padded) throws(KeychainError) in
+            try keys.withItemKeys(of: header.accessibility, generation: header.generation) {
+                (keys) throws(KeychainError) in
+                try Self.openSecret(secret, under: keys.secretWrapping, associated, into: padded)
+            }
         }
+        return try padded.withUnsafeBytes { (padded) throws(KeychainError) in try Self.unpad(padded) }
     }
 
     private static func openSecret(
-        _ bytes: [UInt8], under wrappingKey: borrowing SecretBytes, _ associated: [UInt8]
-    ) throws(KeychainError) -> ItemSecret {
+        _ bytes: [UInt8], under wrappingKey: borrowing SecretBytes, _ associated: [UInt8],
+        into padded: UnsafeMutableRawBufferPointer
+    ) throws(KeychainError) {
         let end = prefixSize + wrapSize
-        let size = bytes.count - end - ChunkCipher.sealSize
-        guard size >= paddingStep, size % paddingStep == 0 else { throw undecodable }
         let key = try unwrap(Array(bytes[prefixSize..<end]), under: wrappingKey)
-        var padded = try secretRoom(size)
-        try padded.withUnsafeMutableBytes { (padded) throws(KeychainError) in
-            try open(bytes, from: end, under: key, associated, into: padded)
-        }
-        return try padded.withUnsafeBytes { (padded) throws(KeychainError) in try unpad(padded) }
+        try open(bytes, from: end, under: key, associated, into: padded)
     }
 
     private static func unwrap(

@@ -78,13 +78,16 @@ final class SecretArena: Sendable {
     /// Takes zero-filled room for `count` bytes.
     func take(_ count: Int) throws(SecretMemoryError) -> Place {
         let slots = Self.slots(for: count)
-        return try state.withLock { (state) throws(SecretMemoryError) -> Place in
-            if slots > SecretSlab.slotCount {
-                let mapping = try SecretMapping.make(size: Self.ownMappingSize(for: count))
+        if slots > SecretSlab.slotCount {
+            // Outside the lock: a large one takes the kernel milliseconds, in which others want their small ones.
+            let mapping = try SecretMapping.make(size: Self.ownMappingSize(for: count))
+            return state.withLock { state in
                 Self.note(mapping.kind, in: &state)
                 state.slotsInUse += slots
                 return Place(address: mapping.address, slab: nil)
             }
+        }
+        return try state.withLock { (state) throws(SecretMemoryError) -> Place in
             while state.firstSlabWithRoom < state.slabs.count, state.slabs[state.firstSlabWithRoom].freeSlots == 0 {
                 state.firstSlabWithRoom += 1
             }
@@ -102,12 +105,10 @@ final class SecretArena: Sendable {
     /// Gives room back. The caller has zeroed it.
     func give(_ place: Place, _ count: Int) {
         let slots = Self.slots(for: count)
+        if place.slab == nil { candado_unmap(place.address, Self.ownMappingSize(for: count)) }
         state.withLock { state in
             state.slotsInUse -= slots
-            guard let index = place.slab else {
-                candado_unmap(place.address, Self.ownMappingSize(for: count))
-                return
-            }
+            guard let index = place.slab else { return }
             let offset = state.slabs[index].mapping.address.distance(to: place.address)
             state.slabs[index].give(offset / SecretMemory.slotSize, slots)
             state.firstSlabWithRoom = min(state.firstSlabWithRoom, index)
