@@ -13,7 +13,7 @@ struct KeychainCheck {
     func run(_ report: inout DoctorReport) {
         do throws(KeychainError) {
             let store = try KeychainStore.open(keybag.home.keychain, keys: keybag, system: system)
-            show(try store.condition(), &report)
+            show(try store.condition(checking: true), &report)
             show(missing: try groupsOfMissingPrograms(store), &report)
         } catch {
             report.add("keychain", .bad, error.description)
@@ -31,16 +31,25 @@ struct KeychainCheck {
     private func show(_ condition: KeychainCondition, _ report: inout DoctorReport) {
         let count = condition.items.values.reduce(0, +)
         report.add("keychain", .good, "it has \(count) \(count == 1 ? "item" : "items")")
+        if !condition.faults.isEmpty {
+            let what = condition.faults.prefix(3).joined(separator: "; ")
+            report.add(
+                "keychain", .bad,
+                "its database is damaged (\(what)): copy the home away before anything else, and restore it from a backup if items are missing"
+            )
+        }
         if condition.setAside > 0 {
+            let groups = condition.setAsideGroups.sorted { $0.key < $1.key }
+                .map { "\($0.value) of \(Quoted.text($0.key))" }.joined(separator: ", ")
             report.add(
                 "keychain", .warning,
-                "\(condition.setAside) of its items could not be opened and are set aside, where no command shows them: restore the home from a backup if you miss some"
+                "items that could not be opened are set aside, where no command shows them (\(groups)): restore the home from a backup if you miss some"
             )
         }
         for name in condition.damagedDatabases {
             report.add(
                 "keychain", .bad,
-                "a damaged database is kept beside it, and its items are not in the present one: restore the home from a backup, then move \(Quoted.text(name)) away"
+                "a damaged database is kept beside it, and what could not be read of it is not in the present one: restore the home from a backup if you miss items, then move \(Quoted.text(name)) away"
             )
         }
     }
