@@ -241,10 +241,11 @@ struct DictionaryReader {
                 QueryKey.authenticationUI.rawValue, "'u_AuthUI' can be \"u_AuthUIS\" in SecItemCopyMatching alone")
         }
         if operation == .add, accessControl?.hasConstraints == true { faults.constraints() }
-        if operation != .list, let itemClass, !ItemClassSet.passwords.contains(itemClass) {
+        // To look for some, or to remove all at a log-out, is answered as where there are none: there can be none.
+        if operation == .add, let itemClass, !ItemClassSet.passwords.contains(itemClass) {
             faults.note(
                 .unimplemented, .unimplemented, QueryKey.itemClass.rawValue,
-                "there are no keys, certificates and identities yet, only passwords")
+                "keys, certificates and identities cannot be stored yet, only passwords")
         }
     }
 }

@@ -318,9 +318,10 @@ import Testing
         for itemClass in ["cert", "keys", "idnt"] {
             let item: ItemDictionary = ["class": .text(itemClass), "labl": "x"]
             #expect(keychain.add(item).code == .unimplemented)
-            #expect(keychain.find(item).code == .unimplemented)
-            #expect(keychain.update(item, to: ["labl": "y"]).code == .unimplemented)
-            #expect(keychain.delete(item).code == .unimplemented)
+            #expect(keychain.find(item).code == .itemNotFound)
+            #expect(keychain.update(item, to: ["labl": "y"]).code == .itemNotFound)
+            #expect(keychain.delete(item).code == .itemNotFound)
+            #expect(keychain.delete(["class": .text(itemClass)]).code == .itemNotFound, "all of a class at a log-out")
         }
         #expect(keychain.add(["class": "cert", "atag": "x"]).code == .noSuchAttribute, "39")
         #expect(keychain.delete(["class": "cert", "atag": "x"]).code == .noSuchAttribute, "39")

@@ -79,8 +79,9 @@ import Testing
         default: break
         }
         guard classes.contains(itemClass) else { return .noSuchAttribute }
-        guard key != "tkid", itemClass == "genp" || itemClass == "inet" else { return .unimplemented }
-        return place == .add ? nil : .itemNotFound
+        guard key != "tkid" else { return .unimplemented }
+        guard place == .add else { return .itemNotFound }
+        return itemClass == "genp" || itemClass == "inet" ? nil : .unimplemented
     }
 
     @Test(arguments: EngineHome.all, Place.allCases) func attributes(_ home: EngineHome, _ place: Place) throws {
@@ -142,7 +143,7 @@ import Testing
         if place == .updateAttributes {
             if key == "u_CredRef" { return .noSuchAttribute }
             guard key == "v_Data", takes else { return .malformed }
-            return isPassword ? .itemNotFound : .unimplemented
+            return .itemNotFound
         }
         guard takes else { return .malformed }
         if key.hasPrefix("u_System"), isTrue { return .missingEntitlement }
@@ -156,8 +157,8 @@ import Testing
         case "u_" where key == "u_ItemList": return .unimplemented
         default: break
         }
-        guard isPassword else { return .unimplemented }
-        return place == .add ? nil : .itemNotFound
+        guard place == .add else { return .itemNotFound }
+        return isPassword ? nil : .unimplemented
     }
 
     @Test(arguments: EngineHome.all, Place.allCases) func otherKeys(_ home: EngineHome, _ place: Place) throws {
