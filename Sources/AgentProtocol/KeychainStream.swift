@@ -1,6 +1,7 @@
 import KeychainModel
 import LinuxSystem
 import SecretMemory
+import Synchronization
 
 /// Why a stream of keychain messages ends.
 public enum KeychainStreamTrouble: Error {
@@ -25,6 +26,12 @@ public final class KeychainStream: Sendable {
     private let calls: any InterprocessCalls
     private let system: any SystemCalls
     private let patience: Double
+    /// Calls of ``look(_:)`` in a row that waited for nothing, and how many do not wait next.
+    private let looksInVain = Atomic<Int>(0)
+    private let looksToSkip = Atomic<Int>(0)
+
+    /// Seconds.
+    private static let lookingTime = 120e-6
 
     /// Takes over a descriptor.
     public init(
@@ -96,11 +103,33 @@ public final class KeychainStream: Sendable {
         _ buffer: UnsafeMutableRawBufferPointer, _ milliseconds: Int32
     ) throws(KeychainStreamTrouble) -> Int {
         if milliseconds >= 0 {
-            if let count = try some(buffer, wait: false) { return count }
+            if let count = try look(buffer) { return count }
             guard try isReadable(milliseconds) else { throw .silent }
         }
         guard let count = try some(buffer, wait: true) else { throw .silent }
         return count
+    }
+
+    /// The agent answers most requests sooner than a sleeping thread wakes: so with a processor for each of the two, the
+    /// thread looks again for a while before it sleeps. Where that is in vain it is left for some calls.
+    private func look(_ buffer: UnsafeMutableRawBufferPointer) throws(KeychainStreamTrouble) -> Int? {
+        let skip = looksToSkip.load(ordering: .relaxed)
+        guard WorkerThreads.recommendedCount > 1, skip == 0 else {
+            looksToSkip.store(max(0, skip - 1), ordering: .relaxed)
+            return try some(buffer, wait: false)
+        }
+        let clock = RealClock()
+        let end = clock.secondsSinceBoot + Self.lookingTime
+        repeat {
+            if let count = try some(buffer, wait: false) {
+                looksInVain.store(0, ordering: .relaxed)
+                return count
+            }
+        } while clock.secondsSinceBoot < end
+        let inVain = min(looksInVain.load(ordering: .relaxed) + 1, 6)
+        looksInVain.store(inVain, ordering: .relaxed)
+        looksToSkip.store(1 << inVain, ordering: .relaxed)
+        return nil
     }
 
     /// Some bytes; nil when none are there and none are waited for.
