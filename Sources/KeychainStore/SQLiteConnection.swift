@@ -22,6 +22,8 @@ final class SQLiteConnection: @unchecked Sendable {
     let identity: DatabaseFile.Identity
     /// The log that it has open, as far as that is known.
     var log: DatabaseFile.Identity?
+    /// True until its first transaction.
+    var isNew = true
     /// SQLite's number for the state that was looked at last: another one says that somebody else wrote.
     var dataVersion: Int64?
     /// SQLite's number for the tables that were looked at last.

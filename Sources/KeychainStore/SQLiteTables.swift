@@ -84,6 +84,9 @@ package final class SQLiteTables: ItemTables {
                 result = try connection.transaction(isWriting ? "BEGIN IMMEDIATE" : "BEGIN") {
                     () throws(KeychainError) -> R? in
                     guard try isReady(connection) else { return nil }
+                    // Others may have made the log anew while this one was opened: inside a transaction it has one for sure.
+                    if connection.isNew, connection.mode != .immutable { connection.log = file.logIdentity() }
+                    connection.isNew = false
                     return try body(SQLiteTransaction(connection, isWriting: isWriting))
                 }
                 if isWriting, result != nil { try requireStillThere(connection) }
